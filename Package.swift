@@ -1,0 +1,108 @@
+// swift-tools-version: 6.2
+// The dependency rules of Martlet, as targets. A test compares every import in Sources/ with this file.
+import PackageDescription
+
+let swift: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+/// One of Debian's C libraries, by its module map in Sources/C*.
+func library(_ name: String, pkgConfig: String? = nil) -> Target {
+    .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig)
+}
+
+func module(_ name: String, _ dependencies: [String], settings: [SwiftSetting] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies.map { .byName(name: $0) }, path: "Sources/\(name)",
+        swiftSettings: swift + settings)
+}
+
+func program(_ name: String, _ dependencies: [String]) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies.map { .byName(name: $0) }, path: "Sources/\(name)",
+        swiftSettings: swift)
+}
+
+func tests(_ name: String, _ dependencies: [String]) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies.map { .byName(name: $0) }, path: "Tests/\(name)",
+        swiftSettings: swift)
+}
+
+let package = Package(
+    name: "martlet",
+    targets: [
+        // C libraries. They import nothing of ours.
+        library("Cpq", pkgConfig: "libpq"),
+        library("Cuv", pkgConfig: "libuv"),
+        library("Cwslay"),
+        library("Ccurl", pkgConfig: "libcurl"),
+        library("Copenssl", pkgConfig: "openssl"),
+        library("Cargon2", pkgConfig: "libargon2"),
+        library("Czlib", pkgConfig: "zlib"),
+        library("Cmagic", pkgConfig: "libmagic"),
+        library("Cvips", pkgConfig: "vips"),
+        library("Cpoppler", pkgConfig: "poppler-glib"),
+        library("Cgumbo", pkgConfig: "gumbo"),
+        library("Cseccomp", pkgConfig: "libseccomp"),
+        // llhttp ships as C sources in Debian 12; this target compiles them from where the distribution put them.
+        .target(
+            name: "Cllhttp", path: "Sources/Cllhttp",
+            cSettings: [.unsafeFlags(["-I/usr/share/include/llhttp", "-O2", "-w"])]),
+
+        // The runtime.
+        module("EventLoop", ["Cuv"]),
+        module("HTTPServer", ["EventLoop", "Cllhttp"]),
+        module("WebSocket", ["EventLoop", "HTTPServer", "Cwslay", "Czlib", "Copenssl"]),
+        module("Postgres", ["EventLoop", "Cpq"]),
+        module("Transfer", ["EventLoop", "Ccurl"]),
+        module("Crypto", ["Copenssl", "Cargon2"]),
+        module("MediaTools", ["Cvips", "Cpoppler", "Cmagic", "Cseccomp"]),
+        module("SafeHTML", ["Cgumbo"]),
+        module("ServiceKit", ["EventLoop", "HTTPServer"]),
+
+        // The product.
+        module("Core", []),
+        module("CorePostgres", ["Core", "Postgres"]),
+        module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
+        module("GatewayApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
+        module("ChatApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "WebSocket", "ServiceKit"]),
+        module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "Transfer", "ServiceKit"]),
+        module("OperatorApp", ["Core", "SafeHTML", "ServiceKit"]),
+
+        program(
+            "martlet-gateway",
+            ["Core", "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "Postgres", "ServiceKit"]),
+        program(
+            "martlet-chat", ["Core", "CoreHTTP", "CorePostgres", "ChatApp", "EventLoop", "Postgres", "ServiceKit"]),
+        program(
+            "martlet-worker",
+            ["Core", "CorePostgres", "EventLoop", "MediaTools", "Postgres", "ServiceKit", "WorkerApp"]),
+        program(
+            "martlet", ["Core", "CorePostgres", "EventLoop", "OperatorApp", "Postgres", "ServiceKit"]),
+
+        // Tests.
+        .target(
+            name: "TestSupport", dependencies: ["Core", "CorePostgres", "EventLoop", "Postgres", "Cpq"],
+            path: "Tests/TestSupport", swiftSettings: swift),
+        tests("EventLoopTests", ["EventLoop"]),
+        tests("HTTPServerTests", ["EventLoop", "HTTPServer"]),
+        tests("WebSocketTests", ["EventLoop", "HTTPServer", "WebSocket"]),
+        tests("PostgresTests", ["EventLoop", "Postgres", "TestSupport"]),
+        tests("TransferTests", ["EventLoop", "Transfer"]),
+        tests("CryptoTests", ["Crypto"]),
+        tests("MediaToolsTests", ["MediaTools"]),
+        tests("SafeHTMLTests", ["SafeHTML"]),
+        tests("ServiceKitTests", ["EventLoop", "HTTPServer", "ServiceKit"]),
+        tests("CoreTests", ["Core"]),
+        tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "TestSupport"]),
+        tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "HTTPServer", "ServiceKit"]),
+        tests("GatewayAppTests", ["Core", "CoreHTTP", "GatewayApp", "HTTPServer", "ServiceKit", "TestSupport"]),
+        tests("ChatAppTests", ["ChatApp", "Core", "CoreHTTP", "TestSupport"]),
+        tests("WorkerAppTests", ["Core", "ServiceKit", "TestSupport", "WorkerApp"]),
+        tests("OperatorAppTests", ["Core", "OperatorApp", "TestSupport"]),
+        tests("TidyTests", []),
+    ]
+)

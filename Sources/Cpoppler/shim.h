@@ -1,0 +1,4 @@
+#ifndef MARTLET_CPOPPLER_SHIM_H
+#define MARTLET_CPOPPLER_SHIM_H
+#include <poppler.h>
+#endif

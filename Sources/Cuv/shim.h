@@ -1,0 +1,4 @@
+#ifndef MARTLET_CUV_SHIM_H
+#define MARTLET_CUV_SHIM_H
+#include <uv.h>
+#endif
