@@ -1,0 +1,36 @@
+# Shared by the scripts in this folder; sourced, never run.
+# shellcheck shell=bash
+
+# Where the repository is, whatever the caller's directory was.
+# shellcheck disable=SC2034
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)"
+
+# Colours only where a person looks, and only if they did not ask for none (no-color.org).
+if [[ -t 1 && -z "${NO_COLOR:-}" && "${TERM:-dumb}" != dumb ]]; then
+    bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'
+else
+    bold='' dim='' red='' plain=''
+fi
+export bold dim red plain
+
+# say TEXT… : one line about progress.
+say() { printf '%s\n' "$*"; }
+
+# fail TEXT… : one sentence about what is wrong and what to do, then stop.
+fail() {
+    printf '%s%s%s\n' "$red" "$*" "$plain" >&2
+    exit 1
+}
+
+# port_taken PORT : true when something listens on that loopback port.
+# Connecting is the test, as no tool for listing sockets is sure to be installed.
+port_taken() {
+    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# alive PID : true while the process exists and is not a zombie waiting for its parent.
+alive() {
+    local state
+    state="$(sed -n 's/^State:[[:space:]]*\([A-Z]\).*/\1/p' "/proc/$1/status" 2>/dev/null)" || return 1
+    [[ -n "$state" && "$state" != Z && "$state" != X ]]
+}
