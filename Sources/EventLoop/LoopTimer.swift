@@ -1,0 +1,44 @@
+import Cuv
+
+/// A timer of one loop. Not Sendable: make, start and cancel it on the loop's thread.
+public final class LoopTimer {
+    private let handle: UnsafeMutablePointer<uv_timer_t>
+    private let body: () -> Void
+
+    /// The body runs on the loop's thread until `cancel()` or until the timer is released.
+    public init(on loop: EventLoop, _ body: @escaping () -> Void) {
+        self.body = body
+        handle = .allocate(capacity: 1)
+        uv_timer_init(loop.uv, handle)
+        handle.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit {
+        handle.pointee.data = nil
+        closeAndFree(handle)
+    }
+
+    /// Fires once after `milliseconds`, then every `repeating` (0: once). Starting again replaces the former time.
+    public func start(milliseconds: UInt64, repeating: UInt64 = 0) {
+        uv_timer_start(
+            handle,
+            { handle in
+                guard let data = handle?.pointee.data else { return }
+                // Retained for the call: the body may let go of the timer.
+                let timer = Unmanaged<LoopTimer>.fromOpaque(data).takeUnretainedValue()
+                timer.body()
+            }, milliseconds, repeating)
+    }
+
+    public func cancel() {
+        uv_timer_stop(handle)
+    }
+}
+
+/// libuv frees nothing: the memory of a handle may go only when its close callback has run.
+func closeAndFree<Handle>(_ handle: UnsafeMutablePointer<Handle>) {
+    let raw = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+    uv_close(raw) { handle in
+        UnsafeMutableRawPointer(handle)?.deallocate()
+    }
+}

@@ -1,0 +1,192 @@
+import Cuv
+import Foundation
+
+/// A TCP connection of one loop. Not Sendable: everything happens on the loop's thread.
+///
+/// Set the callbacks before `startReading()`. After `onClose` nothing else is called and every method does nothing.
+public final class TCPStream {
+    public let loop: EventLoop
+    public private(set) var peer = SocketAddress(host: "", port: 0)
+
+    /// What arrived. The bytes are valid during the call only: all connections of a loop read into one buffer.
+    public var onRead: ((UnsafeRawBufferPointer) -> Void)?
+    /// The peer will send no more. It may still read.
+    public var onEnd: (() -> Void)?
+    /// What was buffered by `write` has all been handed to the kernel.
+    public var onDrain: (() -> Void)?
+    /// Called exactly once, when the connection is over for whatever reason; nil after `close()`.
+    public var onClose: ((LoopError?) -> Void)?
+
+    /// Bytes accepted by `write` that the kernel has not taken yet. The owner bounds it.
+    public private(set) var pendingBytes = 0
+    public private(set) var isOpen = true
+    public private(set) var isReading = false
+
+    private let handle: UnsafeMutablePointer<uv_tcp_t>
+    private var closeWhenDrained = false
+
+    private struct WriteRequest {
+        var request = uv_write_t()
+        var bytes: UnsafeMutableRawBufferPointer
+    }
+
+    init?(accepting server: UnsafeMutablePointer<uv_tcp_t>, on loop: EventLoop) {
+        self.loop = loop
+        handle = .allocate(capacity: 1)
+        uv_tcp_init(loop.uv, handle)
+        let from = UnsafeMutableRawPointer(server).assumingMemoryBound(to: uv_stream_t.self)
+        guard uv_accept(from, stream) == 0 else {
+            isOpen = false
+            closeAndFree(handle)
+            return nil
+        }
+        uv_tcp_nodelay(handle, 1)
+        var storage = sockaddr_storage()
+        var length = Int32(MemoryLayout<sockaddr_storage>.size)
+        withUnsafeMutablePointer(to: &storage) {
+            _ = $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { uv_tcp_getpeername(handle, $0, &length) }
+        }
+        peer = SocketAddress(storage)
+        // The handle owns the stream until its close callback, so callbacks never meet a freed object.
+        handle.pointee.data = Unmanaged.passRetained(self).toOpaque()
+    }
+
+    private var stream: UnsafeMutablePointer<uv_stream_t> {
+        UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_stream_t.self)
+    }
+
+    /// For sendfile and socket options. Valid while open.
+    public var descriptor: Int32 {
+        var descriptor: Int32 = -1
+        uv_fileno(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self), &descriptor)
+        return descriptor
+    }
+
+    public func startReading() {
+        guard isOpen, !isReading else { return }
+        isReading = true
+        uv_read_start(
+            stream,
+            { handle, _, buffer in
+                guard let handle, let buffer else { return }
+                let shared = EventLoop.from(handle.pointee.loop).readBuffer
+                buffer.pointee = uv_buf_init(
+                    shared.baseAddress?.assumingMemoryBound(to: CChar.self), UInt32(shared.count))
+            },
+            { handle, count, buffer in
+                guard let data = handle?.pointee.data else { return }
+                let stream = Unmanaged<TCPStream>.fromOpaque(data).takeUnretainedValue()
+                stream.received(count, buffer?.pointee.base)
+            })
+    }
+
+    /// Back-pressure: the kernel's buffer fills and the peer waits.
+    public func stopReading() {
+        guard isOpen, isReading else { return }
+        isReading = false
+        uv_read_stop(stream)
+    }
+
+    private func received(_ count: Int, _ base: UnsafeMutablePointer<CChar>?) {
+        if count > 0 {
+            onRead?(UnsafeRawBufferPointer(start: base, count: count))
+        } else if count == Int(UV_EOF.rawValue) {
+            isReading = false
+            uv_read_stop(stream)
+            onEnd?()
+        } else if count < 0 {
+            close(LoopError(code: Int32(count), doing: "read"))
+        }
+    }
+
+    /// Sends now what the kernel takes and copies the rest, which goes out in order.
+    public func write(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { write($0) }
+    }
+
+    public func write(_ bytes: UnsafeRawBufferPointer) {
+        guard isOpen, let base = bytes.baseAddress, !bytes.isEmpty else { return }
+        var sent = 0
+        if pendingBytes == 0 {
+            var buffer = uv_buf_init(
+                UnsafeMutableRawPointer(mutating: base).assumingMemoryBound(to: CChar.self), UInt32(bytes.count))
+            let result = uv_try_write(stream, &buffer, 1)
+            if result >= 0 {
+                sent = Int(result)
+            } else if result != UV_EAGAIN.rawValue {
+                close(LoopError(code: result, doing: "write"))
+                return
+            }
+        }
+        if sent < bytes.count { queue(UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
+    }
+
+    private func queue(_ rest: UnsafeRawBufferPointer) {
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: rest.count, alignment: 1)
+        copy.copyMemory(from: rest)
+        let request = UnsafeMutablePointer<WriteRequest>.allocate(capacity: 1)
+        request.initialize(to: WriteRequest(bytes: copy))
+        pendingBytes += rest.count
+        var buffer = uv_buf_init(copy.baseAddress?.assumingMemoryBound(to: CChar.self), UInt32(copy.count))
+        let raw = UnsafeMutableRawPointer(request).assumingMemoryBound(to: uv_write_t.self)
+        let result = uv_write(raw, stream, &buffer, 1) { request, status in
+            guard let request, let data = request.pointee.handle?.pointee.data else { return }
+            let whole = UnsafeMutableRawPointer(request).assumingMemoryBound(to: WriteRequest.self)
+            let count = whole.pointee.bytes.count
+            whole.pointee.bytes.deallocate()
+            whole.deinitialize(count: 1)
+            whole.deallocate()
+            Unmanaged<TCPStream>.fromOpaque(data).takeUnretainedValue().wrote(count, status)
+        }
+        if result != 0 {
+            copy.deallocate()
+            request.deallocate()
+            close(LoopError(code: result, doing: "write"))
+        }
+    }
+
+    private func wrote(_ count: Int, _ status: Int32) {
+        pendingBytes -= count
+        guard isOpen else { return }
+        if status < 0 {
+            close(LoopError(code: status, doing: "write"))
+        } else if pendingBytes == 0 {
+            if closeWhenDrained { close() } else { onDrain?() }
+        }
+    }
+
+    /// Closes once everything written has been taken by the kernel.
+    public func closeAfterFlush() {
+        guard isOpen else { return }
+        if pendingBytes == 0 { close() } else { closeWhenDrained = true }
+    }
+
+    /// Closes at once; what was buffered is dropped.
+    public func close() { close(nil) }
+
+    /// Ends with a reset instead of an orderly close: for peers that are being thrown out.
+    public func reset() {
+        guard isOpen else { return }
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+        close(nil)
+    }
+
+    private func close(_ error: LoopError?) {
+        guard isOpen else { return }
+        isOpen = false
+        isReading = false
+        uv_close(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)) { handle in
+            guard let handle else { return }
+            let data = handle.pointee.data
+            UnsafeMutableRawPointer(handle).deallocate()
+            if let data { Unmanaged<TCPStream>.fromOpaque(data).release() }
+        }
+        let closed = onClose
+        onRead = nil
+        onEnd = nil
+        onDrain = nil
+        onClose = nil
+        closed?(error)
+    }
+}
