@@ -39,8 +39,8 @@ public struct CapabilitySigner: Sendable {
         guard now < expires else { throw .expired }
     }
 
-    /// Every part is preceded by its length, so that no two different triples make the same bytes. It begins with a zero
-    /// byte, which no JWT has, so that a key shared with a `TokenSigner` cannot make one from the other.
+    /// Every part is preceded by its length, so that no two different triples make the same bytes. It begins with a
+    /// zero byte, which no JWT has, so that a key shared with a `TokenSigner` cannot make one from the other.
     private func message(path: String, subject: String, expires: Int64) -> [UInt8] {
         var message: [UInt8] = [0]
         for part in [purpose, path, subject] {

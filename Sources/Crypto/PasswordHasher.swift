@@ -78,8 +78,8 @@ public struct PasswordHasher: Sendable {
         }
     }
 
-    /// Spends the time `verify` takes and finds nothing, for a user who does not exist: how long the answer took must not
-    /// tell whether there is such a user.
+    /// Spends the time `verify` takes and finds nothing, for a user who does not exist: how long the answer took must
+    /// not tell whether there is such a user.
     public func verifyUnknown(_ password: String) throws(PasswordError) {
         guard let password = try? Self.bytes(of: password) else { return }
         let salt = [UInt8](repeating: 0, count: Self.saltBytes)

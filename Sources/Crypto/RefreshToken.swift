@@ -1,5 +1,5 @@
-/// A refresh token: 256 random bits that mean nothing by themselves. The client holds the text, the database its SHA-256,
-/// so that a stolen copy of the database opens no session.
+/// A refresh token: 256 random bits that mean nothing by themselves. The client holds the text, the database its
+/// SHA-256, so that a stolen copy of the database opens no session.
 public struct RefreshToken: Sendable {
     public static let randomBytes = 32
     /// 32 bytes in base64url.

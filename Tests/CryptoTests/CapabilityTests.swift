@@ -49,8 +49,8 @@ import Testing
     @Test(
         "what is not a number, a dot and a code is malformed",
         arguments: [
-            "", ".", "2000", "2000.", "2000.*", ".abcd", "2000.a.b", "+2000.YWJj", "02000.YWJj", "-1.YWJj", " 2000.YWJj",
-            "99999999999999999999.YWJj", String(repeating: "9", count: 4_000),
+            "", ".", "2000", "2000.", "2000.*", ".abcd", "2000.a.b", "+2000.YWJj", "02000.YWJj", "-1.YWJj",
+            " 2000.YWJj", "99999999999999999999.YWJj", String(repeating: "9", count: 4_000),
         ])
     func malformed(value: String) {
         #expect(throws: CapabilityError.self) { try signer.verify(value, path: "/media/1", subject: "3", now: 1_000) }
@@ -86,7 +86,9 @@ import Testing
         #expect("\(token)" == "•••")
     }
 
-    @Test("a text that cannot be a refresh token is none", arguments: ["", "a", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9"])
+    @Test(
+        "a text that cannot be a refresh token is none",
+        arguments: ["", "a", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh9"])
     func notARefreshToken(text: String) {
         #expect(RefreshToken(text) == nil)
     }

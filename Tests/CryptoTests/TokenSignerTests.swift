@@ -87,7 +87,8 @@ import Testing
     @Test("no key and short keys are refused at the start, the second one too")
     func keys() {
         #expect(throws: SigningKeyError.none) { try TokenSigner(keys: []) }
-        #expect(throws: SigningKeyError.tooShort(bytes: 31)) { try TokenSigner(keys: [[UInt8](repeating: 1, count: 31)]) }
+        let short = [UInt8](repeating: 1, count: 31)
+        #expect(throws: SigningKeyError.tooShort(bytes: 31)) { try TokenSigner(keys: [short]) }
         #expect(throws: SigningKeyError.tooShort(bytes: 0)) { try TokenSigner(keys: [key, []]) }
         #expect(throws: Never.self) { try TokenSigner(keys: [[UInt8](repeating: 1, count: 32)]) }
     }
