@@ -1,15 +1,19 @@
 # Every command a person or CI runs. The work is in ops/scripts; this file says what there is.
-# Options, where a command takes them: FILTER (one suite or test of `make test`).
+# Options, where a command takes them: PORT (the front door of `make run`), FILTER (one suite or test of `make test`).
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help test lint format
+.PHONY: help run test lint format migrate smoke clean-local
 
+PORT ?= 8080
 FILTER ?=
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 		while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+run: ## Start everything on http://localhost:8080 with real postings in it (PORT=8090 for another port)
+	@exec ops/scripts/run "$(PORT)"
 
 test: ## Build with warnings as errors and run every test (FILTER=Name for one Swift suite)
 	@exec ops/scripts/test "$(FILTER)"
@@ -19,3 +23,12 @@ lint: ## Check doors, sizes and house rules, the shell scripts, and Swift format
 
 format: ## Format the Swift sources with the toolchain's swift-format
 	@exec ops/scripts/lint --format
+
+migrate: ## Bring the database in MARTLET_DATABASE_URL (or that of `make run`) to the newest schema
+	@exec ops/scripts/migrate
+
+smoke: ## Ask a running stack (of `make run`) whether its main paths answer
+	@exec ops/scripts/smoke "$(PORT)"
+
+clean-local: ## Stop what `make run` started and delete its data (.local), keeping the build
+	@exec ops/scripts/clean-local
