@@ -1,0 +1,201 @@
+"""The real processes on free loopback ports: gateway, two chats, worker, mail catcher, and Caddy as the front door."""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+
+from waiting import until
+
+ROOT = Path(__file__).resolve().parents[2]
+READY_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 20
+LOG_LINES_SHOWN = 30  # Of each process, when a test fails.
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody listens on. All are held until all are found, so no port comes twice."""
+    with ExitStack() as held:
+        listeners = [held.enter_context(socket.socket()) for _ in range(count)]
+        for listener in listeners:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in listeners]
+
+
+class Process:
+    """One child process with its log file; it can be killed and started again on the same ports."""
+
+    def __init__(self, name: str, command: list[str], environment: dict[str, str], ready: str, folder: Path):
+        self.name = name
+        self.command = command
+        self.environment = environment
+        self.ready = ready
+        self.log = folder / f"{name}.log"
+        self.child: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            # setpriv becomes the command: if the tests are killed, the kernel ends the process too.
+            self.child = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "--", *self.command],
+                env={**os.environ, **self.environment},
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def is_ready(self) -> bool:
+        assert self.child
+        code = self.child.poll()
+        if code is not None:
+            raise AssertionError(f"{self.name} ended with status {code}:\n{self.tail()}")
+        try:
+            return requests.get(self.ready, timeout=2).status_code < 500
+        except requests.RequestException:
+            return False
+
+    def wait_ready(self) -> None:
+        until(self.is_ready, f"{self.name} is ready", READY_SECONDS_MAX)
+
+    def kill(self) -> None:
+        """SIGKILL: the process gets no chance to finish anything."""
+        assert self.child
+        self.child.kill()
+        self.child.wait(STOP_SECONDS_MAX)
+
+    def restart(self) -> None:
+        self.start()
+        self.wait_ready()
+
+    def stop(self) -> int:
+        """SIGTERM and the exit status; killed when it takes too long."""
+        assert self.child
+        if self.child.poll() is None:
+            self.child.send_signal(signal.SIGTERM)
+        try:
+            return self.child.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not stop within {STOP_SECONDS_MAX} seconds of SIGTERM")
+
+    def tail(self) -> str:
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        return "\n".join(lines[-LOG_LINES_SHOWN:])
+
+
+class Stack:
+    """Everything that `make run` starts, from the debug build, on a database of its own."""
+
+    def __init__(self, folder: Path, server_url: str):
+        self.folder = folder
+        self.binaries = ROOT / ".build/debug"
+        self.server_url = server_url
+        self.database = f"martlet_clients_{os.getpid()}"
+        self.database_url = f"{server_url.rpartition('/')[0]}/{self.database}"
+        ports = free_ports(10)
+        self.front, gateway, gateway_admin, smtp, mail_page, worker_admin, *chats = ports
+        self.base = f"http://127.0.0.1:{self.front}"
+        self.mail_folder = folder / "mail"
+        secret = folder / "secret"
+        secret.write_text(secrets.token_hex(32))
+        common = {
+            "MARTLET_DATABASE_URL": self.database_url,
+            "MARTLET_SECRET_FILE": str(secret),
+            "MARTLET_PUBLIC_URL": self.base,
+            "MARTLET_STORE": str(folder / "store"),
+            "MARTLET_SMTP_URL": f"smtp://127.0.0.1:{smtp}",
+            "MARTLET_MAIL_FROM": "Martlet <martlet@localhost>",
+        }
+        self.environment = common
+        self.gateway_url = f"http://127.0.0.1:{gateway}"
+        self.gateway_admin_url = f"http://127.0.0.1:{gateway_admin}"
+        self.chat_urls = [f"ws://127.0.0.1:{port}/chat" for port in chats[0::2]]
+
+        def service(name: str, program: str, port: int | None, admin: int, more: dict[str, str]) -> Process:
+            environment = {**common, "MARTLET_ADMIN_ADDRESS": f"127.0.0.1:{admin}", **more}
+            if port:
+                environment["MARTLET_HTTP_ADDRESS"] = f"127.0.0.1:{port}"
+            ready = f"http://127.0.0.1:{admin}/readyz"
+            return Process(name, [str(self.binaries / program)], environment, ready, folder)
+
+        catcher = [sys.executable, str(ROOT / "ops/scripts/mail-catcher"), "--smtp", f"127.0.0.1:{smtp}"]
+        catcher += ["--http", f"127.0.0.1:{mail_page}", "--dir", str(self.mail_folder)]
+        self.mail = Process("mail", catcher, {}, f"http://127.0.0.1:{mail_page}/", folder)
+        self.gateway = service("gateway", "martlet-gateway", gateway, gateway_admin, {})
+        self.chats = [
+            service(f"chat-{number}", "martlet-chat", port, admin, {"MARTLET_INSTANCE": f"chat-{number}"})
+            for number, port, admin in zip((1, 2), chats[0::2], chats[1::2])
+        ]
+        self.worker = service("worker", "martlet-worker", None, worker_admin, {})
+        proxy = {
+            "MARTLET_SITE": f":{self.front}",
+            "MARTLET_BIND": "127.0.0.1",
+            "MARTLET_GATEWAYS": f"127.0.0.1:{gateway}",
+            "MARTLET_CHATS": " ".join(f"127.0.0.1:{port}" for port in chats[0::2]),
+            "XDG_CONFIG_HOME": str(folder / "caddy"),
+            "XDG_DATA_HOME": str(folder / "caddy"),
+        }
+        caddy = shutil.which("caddy") or "caddy"
+        command = [caddy, "run", "--config", str(ROOT / "ops/Caddyfile"), "--adapter", "caddyfile"]
+        self.proxy = Process("proxy", command, proxy, f"{self.base}/openapi.json", folder)
+        self.processes = [self.mail, self.gateway, *self.chats, self.worker, self.proxy]
+
+    def sql(self, statement: str, database: str | None = None) -> str:
+        """One statement as the superuser; its rows as text, columns parted by tabs."""
+        url = urlsplit(self.server_url)
+        # By the environment: arguments are seen by everybody on the machine.
+        connection = {
+            "PGHOST": url.hostname or "127.0.0.1",
+            "PGPORT": str(url.port or 5432),
+            "PGUSER": url.username or "postgres",
+            "PGPASSWORD": url.password or "",
+            "PGDATABASE": database or self.database,
+        }
+        command = ["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-c", statement]
+        done = subprocess.run(command, env={**os.environ, **connection}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def martlet(self, *arguments: str, succeeds: bool = True) -> str:
+        """The operator's command; what it printed. A wrong outcome fails the test with its words."""
+        done = subprocess.run(
+            [str(self.binaries / "martlet"), *arguments],
+            env={**os.environ, **self.environment},
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert (done.returncode == 0) == succeeds, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    def start(self) -> None:
+        (self.folder / "store").mkdir()
+        self.sql(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)", "postgres")
+        self.sql(f"CREATE DATABASE {self.database}", "postgres")
+        self.martlet("migrate")
+        for process in self.processes[:-1]:
+            process.start()
+        for process in self.processes[:-1]:
+            process.wait_ready()
+        self.proxy.restart()
+
+    def stop(self) -> None:
+        for process in reversed(self.processes):
+            if process.child:
+                process.stop()
+        self.sql(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)", "postgres")
+
+    def logs(self) -> str:
+        return "\n".join(f"----- {process.name}\n{process.tail()}" for process in self.processes)
