@@ -1,0 +1,125 @@
+import Foundation
+
+/// An uploaded file and what was derived from it.
+public struct Media: Sendable, Equatable, Identifiable {
+    public typealias ID = Identifier<Media>
+
+    public enum Kind: String, Sendable, CaseIterable {
+        case cv, logo, profile, attachment
+
+        /// Bytes of the file as uploaded.
+        public var bytesMax: Int {
+            switch self {
+            case .cv: 10 << 20
+            case .logo, .profile: 8 << 20
+            case .attachment: 25 << 20
+            }
+        }
+    }
+
+    public enum State: String, Sendable {
+        case pending, ready, rejected
+    }
+
+    public struct Variant: Sendable, Equatable {
+        public let name: String
+        public let storageKey: String
+        public let hash: String
+        public let mime: String
+        public let ext: String
+        public let bytes: Int64
+        public let width: Int
+        public let height: Int
+
+        public init(
+            name: String, storageKey: String, hash: String, mime: String, ext: String, bytes: Int64, width: Int,
+            height: Int
+        ) {
+            self.name = name
+            self.storageKey = storageKey
+            self.hash = hash
+            self.mime = mime
+            self.ext = ext
+            self.bytes = bytes
+            self.width = width
+            self.height = height
+        }
+    }
+
+    public let id: ID
+    public let ownerID: User.ID
+    public let kind: Kind
+    public let state: State
+    public let rejection: String?
+    public let rejectionMessage: String?
+    /// As the person named it; never used as a path.
+    public let name: String
+    /// Set when the content has been looked at.
+    public let mime: String?
+    public let ext: String?
+    /// Strapi's: slug of the base name, `_`, ten hexadecimal digits. Names the public path.
+    public let hash: String
+    public let bytes: Int64
+    public let storageKey: String
+    public let width: Int?
+    public let height: Int?
+    public let pageCount: Int?
+    public let note: String?
+    public let urlGeneration: Int
+    public let variants: [Variant]
+    public let createdAt: Date
+    public let updatedAt: Date
+
+    public init(
+        id: ID, ownerID: User.ID, kind: Kind, state: State, rejection: String?, rejectionMessage: String?, name: String,
+        mime: String?, ext: String?, hash: String, bytes: Int64, storageKey: String, width: Int?, height: Int?,
+        pageCount: Int?, note: String?, urlGeneration: Int, variants: [Variant], createdAt: Date, updatedAt: Date
+    ) {
+        self.id = id
+        self.ownerID = ownerID
+        self.kind = kind
+        self.state = state
+        self.rejection = rejection
+        self.rejectionMessage = rejectionMessage
+        self.name = name
+        self.mime = mime
+        self.ext = ext
+        self.hash = hash
+        self.bytes = bytes
+        self.storageKey = storageKey
+        self.width = width
+        self.height = height
+        self.pageCount = pageCount
+        self.note = note
+        self.urlGeneration = urlGeneration
+        self.variants = variants
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+    }
+
+    /// A file that has been streamed to the object store and is not yet anyone's.
+    public struct Draft: Sendable {
+        public static let name = TextField("file name", max: 255)
+
+        public let kind: Kind
+        public let name: String
+        public let declaredType: String
+        public let hash: String
+        public let bytes: Int64
+        public let sha256: [UInt8]
+        public let storageKey: String
+
+        public init(
+            kind: Kind, name: String, declaredType: String, hash: String, bytes: Int64, sha256: [UInt8],
+            storageKey: String
+        ) {
+            self.kind = kind
+            self.name = name
+            self.declaredType = declaredType
+            self.hash = hash
+            self.bytes = bytes
+            self.sha256 = sha256
+            self.storageKey = storageKey
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+
+/// A conversation. Its messages are numbered without gaps in the order in which they were committed.
+public struct Room: Sendable, Equatable, Identifiable {
+    public typealias ID = Identifier<Room>
+
+    public let id: ID
+    public let wireName: String
+    public let lastSeq: Int64
+    public let lastReadSeq: Int64
+    public let createdAt: Date
+
+    public init(id: ID, wireName: String, lastSeq: Int64, lastReadSeq: Int64, createdAt: Date) {
+        self.id = id
+        self.wireName = wireName
+        self.lastSeq = lastSeq
+        self.lastReadSeq = lastReadSeq
+        self.createdAt = createdAt
+    }
+
+    /// contracts: `<representative>_<room id>_<applicant>`; a `_` of a name is shown as U+2010 so that the parts split.
+    public static func wireName(representative: String, room: ID, applicant: String) -> String {
+        func part(_ name: String) -> String { name.replacingOccurrences(of: "_", with: "\u{2010}") }
+        return "\(part(representative))_\(room)_\(part(applicant))"
+    }
+}
+
+public struct Message: Sendable, Equatable {
+    public enum Kind: String, Sendable {
+        case text, system, edit, delete
+    }
+
+    /// Octets of UTF-8, as the CHECK counts.
+    public static let bodyBytesMax = 65_536
+    public static let clientIDLengthMax = 64
+    /// The sender of system messages.
+    public static let system = User.ID(0)
+
+    public let roomID: Room.ID
+    public let seq: Int64
+    public let senderID: User.ID
+    public let clientID: String?
+    public let kind: Kind
+    public let targetSeq: Int64?
+    public let body: String
+    public let createdAt: Date
+
+    public init(
+        roomID: Room.ID, seq: Int64, senderID: User.ID, clientID: String?, kind: Kind, targetSeq: Int64?, body: String,
+        createdAt: Date
+    ) {
+        self.roomID = roomID
+        self.seq = seq
+        self.senderID = senderID
+        self.clientID = clientID
+        self.kind = kind
+        self.targetSeq = targetSeq
+        self.body = body
+        self.createdAt = createdAt
+    }
+
+    /// A send that passed every rule that needs no database.
+    public struct Draft: Sendable, Equatable {
+        public let roomID: Room.ID
+        public let senderID: User.ID
+        public let clientID: String
+        public let body: String
+
+        public init(roomID: Room.ID, senderID: User.ID, clientID: String, body: String) throws(AppError) {
+            guard !clientID.isEmpty, clientID.unicodeScalars.count <= Message.clientIDLengthMax,
+                clientID.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
+            else {
+                throw .invalid("id", "id must have 1 to \(Message.clientIDLengthMax) characters, chosen by the client.")
+            }
+            guard !body.isEmpty else { throw .invalid("body", "body is required.") }
+            guard body.utf8.count <= Message.bodyBytesMax else {
+                throw .invalid("body", "body is limited to \(Message.bodyBytesMax) bytes of UTF-8.")
+            }
+            guard !body.utf8.contains(0) else { throw .invalid("body", "body may not have NUL characters.") }
+            self.roomID = roomID
+            self.senderID = senderID
+            self.clientID = clientID
+            self.body = body
+        }
+    }
+
+    /// What became of a draft.
+    public enum Outcome: Sendable, Equatable {
+        case sent(seq: Int64, createdAt: Date)
+        /// The same client id was there: its seq.
+        case duplicate(seq: Int64)
+        /// Not a member, or no such room: the sender is not told which.
+        case forbidden
+    }
+}
