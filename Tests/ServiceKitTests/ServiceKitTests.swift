@@ -1,1 +1,107 @@
+import Foundation
 import Testing
+
+@testable import ServiceKit
+
+@Suite("Configuration")
+struct EnvironmentTests {
+    private enum Colour: String, CaseIterable { case red, blue }
+
+    @Test("values, defaults and choices are read")
+    func values() throws {
+        var environment = Environment(["A": "x", "N": "7", "B": "off", "C": "blue", "U": "https://a.example/", "E": ""])
+        #expect(environment.string("A") == "x")
+        #expect(environment.string("E", default: "fallback") == "fallback")
+        #expect(environment.int("N", default: 1, in: 1...9) == 7)
+        #expect(environment.bool("B", default: true) == false)
+        #expect(environment.choice("C", default: Colour.red) == .blue)
+        #expect(environment.webURL("U") == "https://a.example")
+        #expect(environment.address("X", default: "127.0.0.1:80").port == 80)
+        try environment.check()
+    }
+
+    @Test("all mistakes are told at once, each with its name")
+    func mistakes() {
+        var environment = Environment(["N": "10", "B": "maybe", "C": "green", "U": "ftp://x", "S": "short", "H": "host:1"])
+        _ = environment.string("MISSING")
+        _ = environment.int("N", default: 1, in: 1...9)
+        _ = environment.bool("B", default: true)
+        _ = environment.choice("C", default: Colour.red)
+        _ = environment.webURL("U")
+        _ = environment.secret("S", bytesMin: 32)
+        _ = environment.address("H", default: ":1")
+        let error = #expect(throws: ConfigurationError.self) { try environment.check() }
+        #expect(error?.mistakes.count == 7)
+        for name in ["MISSING", "N ", "B ", "C ", "U ", "S ", "H "] { #expect(error?.description.contains(name) == true) }
+        #expect(error?.description.contains("short") == false)
+    }
+
+    @Test("NAME_FILE gives a value by a file, without its last line end; a missing file is a mistake")
+    func files() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("secret-\(UUID())").path
+        try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var environment = Environment(["S_FILE": path, "T_FILE": path + "-missing"])
+        let secret = environment.secret("S", bytesMin: 32)
+        #expect(secret.value.count == 32)
+        #expect("\(secret)" == "•••" && String(reflecting: secret) == "•••")
+        _ = environment.secret("T", bytesMin: 32)
+        #expect(throws: ConfigurationError.self) { try environment.check() }
+    }
+}
+
+@Suite("Metrics, health, clock and log")
+struct InstrumentTests {
+    @Test("metrics print in Prometheus' format, labels escaped")
+    func metrics() {
+        let metrics = Metrics()
+        metrics.counter("a_total", "Things.", labels: ["kind": "x\"y"]).add(2)
+        metrics.counter("a_total", "Things.", labels: ["kind": "x\"y"]).add()
+        metrics.gauge("b", "Level.").set(-1)
+        metrics.histogram("c_seconds", "Time.").record(microseconds: 600)
+        let text = metrics.text()
+        #expect(text.contains("# TYPE a_total counter\na_total{kind=\"x\\\"y\"} 3\n"))
+        #expect(text.contains("b -1\n"))
+        #expect(text.contains("c_seconds_bucket{le=\"0.0005\"} 0\nc_seconds_bucket{le=\"0.001\"} 1\n"))
+        #expect(text.contains("c_seconds_count 1\n"))
+    }
+
+    @Test("ready only when every check holds, and never once stopping")
+    func health() {
+        let health = Health()
+        #expect(health.problems().isEmpty)
+        health.require("database") { "not reachable" }
+        #expect(health.problems().map(\.name) == ["database"])
+        health.stop()
+        #expect(health.problems().map(\.name) == ["process", "database"])
+    }
+
+    @Test("a manual clock wakes whoever's time has come, and a cancelled sleeper at once")
+    func clock() async throws {
+        let clock = ManualClock()
+        let before = clock.now()
+        try await clock.sleep(seconds: 0)
+        let sleeper = Task { try await clock.sleep(seconds: 5) }
+        sleeper.cancel()
+        await #expect(throws: CancellationError.self) { try await sleeper.value }
+        clock.advance(seconds: 3)
+        #expect(clock.now() == before + 3)
+    }
+
+    @Test("a line of the log is one JSON object, with control characters escaped")
+    func log() throws {
+        let pipe = Pipe()
+        let sink = LogSink(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        let log = Log(service: "test", sink: sink, now: { Date(timeIntervalSince1970: 0) })
+        log.debug("hidden")
+        log.with(["a": 1]).info("said", ["text": "two\nlines \u{1}\"", "ok": true])
+        sink.flush()
+        try pipe.fileHandleForWriting.close()
+        let data = try #require(try pipe.fileHandleForReading.readToEnd())
+        let object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        #expect(object["message"] as? String == "said")
+        #expect(object["text"] as? String == "two\nlines \u{1}\"")
+        #expect(object["a"] as? Int == 1)
+        #expect(object["time"] as? String == "1970-01-01T00:00:00.000Z")
+    }
+}

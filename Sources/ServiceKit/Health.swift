@@ -1,0 +1,29 @@
+import Synchronization
+
+/// What has to hold before a process is given work, by name.
+public final class Health: Sendable {
+    public typealias Check = @Sendable () -> String?
+
+    private let checks = Mutex<[(name: String, check: Check)]>([])
+    private let stopping = Atomic<Bool>(false)
+
+    public init() {}
+
+    /// - Parameter check: nil when all is well, otherwise a sentence. Called on every look: it must not wait.
+    public func require(_ name: String, _ check: @escaping Check) {
+        checks.withLock { $0.append((name, check)) }
+    }
+
+    /// From now on not ready: the process is on its way out.
+    public func stop() { stopping.store(true, ordering: .relaxed) }
+
+    /// What does not hold; empty when ready.
+    public func problems() -> [(name: String, problem: String)] {
+        var found: [(name: String, problem: String)] = []
+        if stopping.load(ordering: .relaxed) { found.append(("process", "stopping")) }
+        for (name, check) in checks.withLock({ $0 }) {
+            if let problem = check() { found.append((name, problem)) }
+        }
+        return found
+    }
+}

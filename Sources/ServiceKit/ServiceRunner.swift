@@ -1,0 +1,115 @@
+import EventLoop
+import Foundation
+import HTTPServer
+
+/// What every service is given: made once in `main`, before anything else.
+public struct ServiceContext: Sendable {
+    public let name: String
+    public let log: Log
+    public let metrics: Metrics
+    public let health: Health
+    public let loops: LoopGroup
+    public let clock: any ServiceClock
+}
+
+/// A built service, not started yet.
+public struct Service: Sendable {
+    /// Starts to serve. Returns when the process may be given work, or could be as soon as its dependencies are there.
+    public let start: @Sendable () async throws -> Void
+    /// Stops without losing anything, within the seconds given.
+    public let stop: @Sendable (_ graceSeconds: Int) async -> Void
+
+    public init(
+        start: @escaping @Sendable () async throws -> Void, stop: @escaping @Sendable (_ graceSeconds: Int) async -> Void
+    ) {
+        self.start = start
+        self.stop = stop
+    }
+}
+
+public enum ServiceRunner {
+    /// From SIGTERM to the end; a container is given 30 seconds.
+    public static let graceSecondsMax = 10
+
+    /// Reads the settings all services share, builds the service, runs it until SIGTERM or SIGINT, and stops it.
+    /// - Returns: the exit status: 0, 1 when it could not start, 78 for a wrong configuration.
+    public static func run(
+        _ name: String, environment values: [String: String] = ProcessInfo.processInfo.environment,
+        build: (ServiceContext, inout Environment) async throws -> Service
+    ) async -> Int32 {
+        let sink = LogSink()
+        defer { sink.flush() }
+        var environment = Environment(values)
+        let admin = environment.value("MARTLET_ADMIN_ADDRESS") == nil
+            ? nil : environment.address("MARTLET_ADMIN_ADDRESS", default: "")
+        let loops = environment.int(
+            "MARTLET_LOOPS", default: min(4, ProcessInfo.processInfo.activeProcessorCount), in: 1...64)
+        let log = Log(
+            service: name, level: environment.choice("MARTLET_LOG_LEVEL", default: .info),
+            format: environment.choice("MARTLET_LOG_FORMAT", default: .json), sink: sink)
+        raiseDescriptorLimit()
+        signal(SIGPIPE, SIG_IGN)
+        let signals = TerminationSignals()
+        let context = ServiceContext(
+            name: name, log: log, metrics: Metrics(), health: Health(), loops: LoopGroup(count: loops, name: name),
+            clock: SystemClock())
+        do {
+            let service = try await build(context, &environment)
+            try environment.check()
+            var adminServer: HTTPServer?
+            if let admin {
+                let server = AdminServer(health: context.health, metrics: context.metrics)
+                    .server(loops: context.loops, address: admin)
+                _ = try await server.start()
+                adminServer = server
+            }
+            try await service.start()
+            log.info("started", ["admin": .string(admin?.description ?? "off")])
+            let received = await signals.first()
+            log.info("stopping", ["signal": .string(received)])
+            context.health.stop()
+            await service.stop(graceSecondsMax)
+            await adminServer?.drain(graceSeconds: 1)
+            await context.loops.stop()
+            log.info("stopped")
+            return 0
+        } catch let error as ConfigurationError {
+            FileHandle.standardError.write(Data("\(name): \(error)\n".utf8))
+            return ConfigurationError.exitStatus
+        } catch {
+            FileHandle.standardError.write(Data("\(name): could not start: \(error)\n".utf8))
+            return 1
+        }
+    }
+
+    /// Sockets are descriptors; the soft limit of a login shell is far below what the kernel allows.
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
+
+/// SIGTERM and SIGINT as something to wait for.
+struct TerminationSignals {
+    private let stream: AsyncStream<String>
+    private let sources: [any DispatchSourceSignal]
+
+    init() {
+        let (stream, continuation) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingOldest(1))
+        self.stream = stream
+        sources = [(SIGTERM, "SIGTERM"), (SIGINT, "SIGINT")].map { number, name in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { continuation.yield(name) }
+            source.resume()
+            return source
+        }
+    }
+
+    func first() async -> String {
+        for await name in stream { return name }
+        return "none"
+    }
+}
