@@ -1,0 +1,203 @@
+"""The scripts behind make: what they promise when things are in their way."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import smtplib
+import socket
+import subprocess
+import sys
+import threading
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+import requests
+
+from stack import ROOT, Process, free_ports
+from waiting import until
+
+SCRIPTS = ROOT / "ops/scripts"
+
+
+def run(*command: str, succeeds: bool = True) -> str:
+    """A script's words; a stack trace or an unexpected status fails the test."""
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    assert (done.returncode == 0) == succeeds, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return (done.stdout + done.stderr).strip()
+
+
+def ask(url: str, statement: str) -> str:
+    return run("psql", "-X", "-A", "-t", "-w", "-c", statement, url)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    """A folder and a free port for ops/scripts/postgres."""
+    # pytest's folders are closed to other users, and root's cluster belongs to the user postgres.
+    for parent in [tmp_path, *tmp_path.parents][:3]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    folder = str(tmp_path / "cluster")
+    yield folder, free_ports(1)[0]
+    run(str(SCRIPTS / "postgres"), "remove", folder)
+
+
+def test_postgres_survives_a_kill_and_is_not_started_twice(cluster: tuple[str, int]) -> None:
+    folder, port = cluster
+    script = str(SCRIPTS / "postgres")
+    run(script, "start", folder, str(port))
+    url = run(script, "database", folder, "martlet")
+    ask(url, "CREATE TABLE kept AS SELECT 42 AS answer")
+    assert ask(url, "SHOW fsync") == "on" and ask(url, "SHOW synchronous_commit") == "on"
+
+    assert run(script, "start", folder, str(port)) == "", "started already: nothing to say"
+    server = int((Path(folder) / "data/postmaster.pid").read_text().splitlines()[0])
+    os.kill(server, signal.SIGKILL)
+    run(script, "start", folder, str(port))
+    assert ask(url, "SELECT answer FROM kept") == "42"
+
+    # The pid of another program in the file, as after a reboot.
+    run(script, "stop", folder)
+    (Path(folder) / "data/postmaster.pid").write_text(f"{os.getpid()}\n")
+    run(script, "start", folder, str(port))
+    assert ask(url, "SELECT answer FROM kept") == "42"
+
+
+def test_postgres_asks_for_a_password_and_listens_on_loopback_only(cluster: tuple[str, int]) -> None:
+    folder, port = cluster
+    run(str(SCRIPTS / "postgres"), "start", folder, str(port))
+    url = run(str(SCRIPTS / "postgres"), "url", folder)
+    assert ask(url, "SHOW listen_addresses") == "127.0.0.1"
+    without = re.sub(r":[0-9a-f]{32}@", "@", url)
+    assert without != url
+    assert "no password supplied" in run("psql", "-X", "-w", "-c", "SELECT 1", without, succeeds=False)
+
+
+def test_postgres_says_in_a_sentence_what_is_wrong(cluster: tuple[str, int]) -> None:
+    folder, port = cluster
+    script = str(SCRIPTS / "postgres")
+    with socket.create_server(("127.0.0.1", port)):
+        said = run(script, "start", folder, str(port), succeeds=False)
+    assert said == f"Port {port} is taken: give PostgreSQL in {folder} another one."
+    assert "is not a port" in run(script, "start", folder, "http", succeeds=False)
+    assert "There is no PostgreSQL" in run(script, "url", folder, succeeds=False)
+    assert "Usage" in run(script, "dance", folder, succeeds=False)
+    assert "Usage" in run(script, succeeds=False)
+
+
+def test_postgres_works_in_a_folder_whose_path_is_too_long_for_a_socket(cluster: tuple[str, int]) -> None:
+    folder, port = cluster
+    Path(folder).mkdir(mode=0o711)
+    deep = f"{folder}/{'deep' * 25}"
+    run(str(SCRIPTS / "postgres"), "start", deep, str(port))
+    url = run(str(SCRIPTS / "postgres"), "url", deep)
+    sockets = Path(ask(url, "SHOW unix_socket_directories"))
+    assert len(str(sockets)) < 60 and sockets.stat().st_mode & 0o777 == 0o700
+    run(str(SCRIPTS / "postgres"), "remove", deep)
+    assert not sockets.exists()
+
+
+def test_packages_knows_its_groups_and_tells_what_is_missing(tmp_path: Path) -> None:
+    assert run(str(SCRIPTS / "packages"), "--check", "build", "run", "test") == ""
+    nothing = tmp_path / "dpkg"
+    nothing.mkdir()
+    (nothing / "status").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPKG_ADMINDIR", str(nothing))  # As on a machine that has none of them.
+        missing = run(str(SCRIPTS / "packages"), "--check", "build", "run", succeeds=False).split()
+    assert {"libuv1-dev", "postgresql-15", "caddy"} <= set(missing) and len(missing) == len(set(missing))
+    assert "is not a group" in run(str(SCRIPTS / "packages"), "games", succeeds=False)
+
+
+def test_run_refuses_a_port_that_is_none() -> None:
+    for port in ("x", "80", "65530", "-1"):
+        assert "PORT must be a number" in run(str(SCRIPTS / "run"), port, succeeds=False)
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Stands in for a service behind the front door."""
+
+    def do_GET(self) -> None:  # noqa: N802, the library's name
+        body = f"{self.headers['X-Forwarded-For']} {self.path}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def answering(port: int) -> Iterator[None]:
+    server = ThreadingHTTPServer(("127.0.0.1", port), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_the_front_door_passes_a_dead_chat_by_and_says_503_when_nobody_is_there(tmp_path: Path) -> None:
+    front, gateway, dead, alive = free_ports(4)
+    environment = {
+        "MARTLET_SITE": f":{front}",
+        "MARTLET_BIND": "127.0.0.1",
+        "MARTLET_GATEWAYS": f"127.0.0.1:{gateway}",
+        "MARTLET_CHATS": f"127.0.0.1:{dead} 127.0.0.1:{alive}",
+        "XDG_CONFIG_HOME": str(tmp_path),
+        "XDG_DATA_HOME": str(tmp_path),
+    }
+    command = [shutil.which("caddy") or "caddy", "run", "--config", str(ROOT / "ops/Caddyfile")]
+    command += ["--adapter", "caddyfile"]
+    base = f"http://127.0.0.1:{front}"
+    proxy = Process("proxy", command, environment, f"{base}/chat", tmp_path)
+    with answering(alive):
+        proxy.restart()
+        try:
+            for _ in range(4):  # Round robin would come by the dead one.
+                got = requests.get(f"{base}/chat?token=secret", headers={"X-Forwarded-For": "6.6.6.6"}, timeout=10)
+                assert got.text == "127.0.0.1 /chat?token=secret", "the peer's own X-Forwarded-For is not believed"
+            away = requests.get(f"{base}/api/jobs", timeout=15)
+            assert away.status_code == 503 and away.headers["Retry-After"] == "5"
+            assert away.json()["error"]["status"] == 503 and away.json()["data"] is None
+            with answering(gateway):
+                assert requests.get(f"{base}/api/jobs", timeout=15).status_code == 200
+        finally:
+            proxy.stop()
+    assert "secret" not in proxy.log.read_text(), "query strings carry capabilities and stay out of logs"
+
+
+def test_the_mail_catcher_keeps_mails_and_runs_none_of_their_markup(tmp_path: Path) -> None:
+    smtp, page = free_ports(2)
+    command = [sys.executable, str(SCRIPTS / "mail-catcher"), "--smtp", f"127.0.0.1:{smtp}"]
+    command += ["--http", f"127.0.0.1:{page}", "--dir", str(tmp_path / "mail")]
+    catcher = Process("mail", command, {}, f"http://127.0.0.1:{page}/", tmp_path)
+    catcher.restart()
+    try:
+        mail = EmailMessage()
+        mail["From"], mail["To"], mail["Subject"] = "a@example.org", "b@example.org", "<script>alert(1)</script>"
+        mail.set_content("Look: http://localhost/u?a=1&b=2\n")
+        mail.add_alternative("<img src=x onerror=alert(2)>", subtype="html")
+        with smtplib.SMTP("127.0.0.1", smtp) as client:
+            client.send_message(mail)
+            files = list((tmp_path / "mail").glob("*.eml"))
+            assert len(files) == 1, "acknowledged means written"
+            with pytest.raises(smtplib.SMTPResponseException, match="552"):
+                client.sendmail("a@example.org", "b@example.org", b"x" * (11 * 1024 * 1024))
+        for path in ("/", f"/mail/{files[0].name}"):
+            got = requests.get(f"http://localhost:{page}{path}", timeout=5)
+            assert got.status_code == 200 and "&lt;script&gt;" in got.text
+            assert "<script" not in got.text and "<img" not in got.text
+            assert "default-src 'none'" in got.headers["Content-Security-Policy"]
+        assert requests.get(f"http://localhost:{page}/mail/..%2Fsecret", timeout=5).status_code == 404
+        foreign = requests.get(f"http://localhost:{page}/", headers={"Host": "evil.example"}, timeout=5)
+        assert foreign.status_code == 403
+    finally:
+        assert catcher.stop() == 0

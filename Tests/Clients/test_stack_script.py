@@ -1,0 +1,136 @@
+"""ops/scripts/stack, with small programs in place of the services."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stack import ROOT, free_ports
+from waiting import until
+
+FAKE = f"""#!{sys.executable}
+import http.server, json, os, signal, sys, threading
+name = os.environ.get("MARTLET_INSTANCE") or os.path.basename(sys.argv[0])
+if name == os.environ.get("BROKEN"):
+    sys.exit("MARTLET_STORE: the folder is missing")
+signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGTERM}})
+class Ready(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *arguments):
+        pass
+def serve(address):
+    host, port = address.split(":")
+    http.server.ThreadingHTTPServer((host, int(port)), Ready).serve_forever()
+for key in ("MARTLET_HTTP_ADDRESS", "MARTLET_ADMIN_ADDRESS"):
+    if key in os.environ:
+        threading.Thread(target=serve, args=(os.environ[key],), daemon=True).start()
+print(json.dumps({{"level": "info", "message": "pid", "of": name, "is": os.getpid(), "evil": "\\x1b[31m"}}), flush=True)
+signal.sigwait({{signal.SIGTERM}})
+print(json.dumps({{"level": "info", "message": "drained"}}), flush=True)
+"""
+
+
+def ports_in_a_row(count: int) -> int:
+    """The first of `count` free ports that follow each other."""
+    for _ in range(100):
+        first = free_ports(1)[0]
+        taken = False
+        for port in range(first, first + count):
+            with socket.socket() as probe:
+                taken = taken or port > 65535 or probe.connect_ex(("127.0.0.1", port)) == 0
+        if not taken:
+            return first
+    raise AssertionError("no free ports in a row")
+
+
+class Run:
+    """A running ops/scripts/stack and what it has said so far."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]):
+        self.output = folder / "said"
+        binaries = folder / "binaries"
+        binaries.mkdir()
+        for name in ("martlet-gateway", "martlet-chat", "martlet-worker"):
+            (binaries / name).write_text(FAKE)
+            (binaries / name).chmod(0o755)
+        (folder / "local/secrets").mkdir(parents=True)
+        (folder / "local/secrets/demo-password").write_text("horse")
+        command = [sys.executable, str(ROOT / "ops/scripts/stack"), "--port", str(ports_in_a_row(10))]
+        command += ["--binaries", str(binaries), "--local", str(folder / "local")]
+        with self.output.open("wb") as output:
+            self.child = subprocess.Popen(
+                command, env={**os.environ, **environment}, stdout=output, stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def wait_for(self, words: str) -> None:
+        until(lambda: words in self.said() or self.child.poll() is not None, words)
+        assert words in self.said(), self.said()
+
+    def pid_of(self, name: str) -> int:
+        lines = [line for line in self.said().splitlines() if f"pid of={name} is=" in line]
+        return int(lines[-1].split("is=")[1].split()[0])
+
+
+@pytest.fixture
+def begin(tmp_path: Path):
+    runs: list[Run] = []
+
+    def start(environment: dict[str, str] | None = None) -> Run:
+        runs.append(Run(tmp_path, environment or {}))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        if run.child.poll() is None:
+            run.child.kill()
+        run.child.wait(20)
+
+
+def test_all_start_and_a_killed_service_is_named_and_comes_back(begin) -> None:
+    run = begin()
+    run.wait_for("Martlet is up")
+    assert "password horse" in run.said()
+    assert "\x1b" not in run.said(), "no terminal: no colours, and none of a service's own"
+    first = run.pid_of("chat-2")
+    os.kill(first, signal.SIGKILL)
+    run.wait_for("chat-2   is back.")
+    assert "chat-2   was killed by SIGKILL. Its last lines" in run.said()
+    assert run.pid_of("chat-2") != first
+
+    run.child.send_signal(signal.SIGTERM)
+    assert run.child.wait(30) == 0
+    drained = [line.split()[0] for line in run.said().splitlines() if line.endswith("drained")]
+    assert drained[0] == "worker" and set(drained[1:3]) == {"chat-1", "chat-2"} and drained[3] == "gateway"
+
+
+def test_a_service_that_cannot_start_is_named_with_its_words_and_nothing_stays_behind(begin) -> None:
+    run = begin({"BROKEN": "martlet-worker"})
+    assert run.child.wait(40) == 1
+    assert "worker   ended by itself with status 1" in run.said()
+    assert "MARTLET_STORE: the folder is missing" in run.said()
+    assert not Path(f"/proc/{run.pid_of('martlet-gateway')}").exists()
+
+
+def test_the_services_die_with_a_killed_stack(begin) -> None:
+    run = begin()
+    run.wait_for("Martlet is up")
+    gateway = run.pid_of("martlet-gateway")
+    run.child.kill()
+    run.child.wait(20)
+
+    def gone() -> bool:
+        status = Path(f"/proc/{gateway}/status")
+        return not status.exists() or "State:\tZ" in status.read_text()
+
+    until(gone, "the gateway ends with its parent")
