@@ -2,6 +2,8 @@
 public struct AppError: Error, Equatable, Sendable {
     public enum Code: String, Sendable, CaseIterable {
         case invalid, unauthenticated, forbidden, conflict, gone, unavailable
+        /// A rule of the application said no to valid input.
+        case refused
         case notFound = "not_found"
         case tooLarge = "too_large"
         case tooMany = "too_many"
