@@ -3,7 +3,8 @@ import Foundation
 /// Times on the wire: ISO 8601 in UTC with milliseconds, as Strapi writes them (contracts: `2023-01-05T09:30:00.000Z`).
 public enum Timestamp {
     public static func text(_ date: Date) -> String {
-        let milliseconds = Int64((date.timeIntervalSince1970 * 1000).rounded(.down))
+        // PostgreSQL counts microseconds; a Double is a little off them.
+        let (milliseconds, _) = floorDivide(Int64((date.timeIntervalSince1970 * 1_000_000).rounded()), 1000)
         let (days, rest) = floorDivide(milliseconds, 86_400_000)
         let (year, month, day) = civil(days)
         return String(unsafeUninitializedCapacity: 24) { buffer in
@@ -40,15 +41,36 @@ public enum Timestamp {
 
     /// RFC 3339: a date, or a date and a time with `Z` or an offset. Nil for anything else.
     public static func parse(_ text: String) -> Date? {
-        guard text.utf8.count <= 35 else { return nil }
-        if text.utf8.count == 10 {
-            return try? Date.ISO8601FormatStyle(timeZone: .gmt).year().month().day().parse(text)
+        guard let match = text.wholeMatch(of: form) else { return nil }
+        guard let year = Int64(match.1), let month = Int64(match.2), let day = Int64(match.3), year > 0,
+            (1...12).contains(month)
+        else { return nil }
+        let days = daysFromCivil(year, month, day)
+        // A day that the month does not have comes back as one of the next.
+        guard civil(days) == (year, month, day) else { return nil }
+        var seconds = Double(days) * 86_400
+        if let time = match.4 {
+            let parts = time.dropFirst().prefix(8).split(separator: ":").compactMap { Double($0) }
+            guard parts.count == 3, parts[0] < 24, parts[1] < 60, parts[2] < 61 else { return nil }
+            seconds += parts[0] * 3600 + parts[1] * 60 + parts[2]
+            if let fraction = match.5 { seconds += Double("0" + fraction) ?? 0 }
+            if let offset = match.6, let sign = offset.first, sign == "+" || sign == "-" {
+                let parts = offset.dropFirst().split(separator: ":").compactMap { Double($0) }
+                guard parts.count == 2, parts[0] < 24, parts[1] < 60 else { return nil }
+                seconds -= (sign == "-" ? -1 : 1) * (parts[0] * 3600 + parts[1] * 60)
+            }
         }
-        for fraction in [true, false] {
-            let style = Date.ISO8601FormatStyle(includingFractionalSeconds: fraction)
-            if let date = try? style.parse(text) { return date }
-        }
-        return nil
+        return Date(timeIntervalSince1970: seconds)
+    }
+
+    nonisolated(unsafe) private static let form =
+        /([0-9]{4})-([0-9]{2})-([0-9]{2})([Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+\-][0-9]{2}:[0-9]{2}))?/
+
+    private static func daysFromCivil(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let shifted = month <= 2 ? year - 1 : year
+        let (era, yearOfEra) = floorDivide(shifted, 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
     private static func floorDivide(_ value: Int64, _ by: Int64) -> (Int64, Int64) {

@@ -1,1 +1,154 @@
+import Core
+import EventLoop
+import Foundation
+import HTTPServer
 import Testing
+
+@testable import CoreHTTP
+
+@Suite("JSON out")
+struct JSONWriterTests {
+    @Test("what is written reads back as the same values")
+    func roundTrip() throws {
+        let hostile = "quote \" slash \\ line\nreturn\r tab\t bell\u{7} emoji 😀 \u{2028} é"
+        var json = JSONWriter()
+        json.object { json in
+            json.field("text", hostile)
+            json.field("int", Int64.min)
+            json.field("whole", 3.0)
+            json.field("half", 0.5)
+            json.field("nan", Double.nan)
+            json.field("yes", true)
+            json.field("none", orNull: String?.none)
+            json.array("list", [1, 2, 3]) { $0.value($1) }
+            json.array("empty", [Int]()) { $0.value($1) }
+            json.object("inner") { $0.key(text: "a\"b"); $0.value(1) }
+            json.field("last", "x")
+        }
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data(json.finish())) as? [String: Any])
+        #expect(object["text"] as? String == hostile)
+        #expect(object["int"] as? Int64 == Int64.min)
+        #expect(object["whole"] as? Int == 3)
+        #expect(object["half"] as? Double == 0.5)
+        #expect(object["nan"] is NSNull)
+        #expect(object["list"] as? [Int] == [1, 2, 3])
+        #expect((object["empty"] as? [Int])?.isEmpty == true)
+        #expect((object["inner"] as? [String: Int]) == ["a\"b": 1])
+        #expect(object["last"] as? String == "x")
+    }
+
+    @Test("times have milliseconds and Z, and read back", arguments: [
+        (0.0, "1970-01-01T00:00:00.000Z"), (951_782_399.999, "2000-02-28T23:59:59.999Z"),
+        (951_782_400.0, "2000-02-29T00:00:00.000Z"), (-0.001, "1969-12-31T23:59:59.999Z"),
+        (4_107_542_399.0, "2100-02-28T23:59:59.000Z"), (4_107_542_400.0, "2100-03-01T00:00:00.000Z"),
+    ])
+    func time(seconds: Double, text: String) {
+        #expect(Timestamp.text(Date(timeIntervalSince1970: seconds)) == text)
+        #expect(Timestamp.parse(text).map { abs($0.timeIntervalSince1970 - seconds) < 0.0005 } == true)
+    }
+
+    @Test("other times are read or refused")
+    func parse() {
+        #expect(Timestamp.parse("2027-01-31") == Date(timeIntervalSince1970: 1_801_353_600))
+        #expect(Timestamp.parse("2027-01-31T01:00:00+01:00") == Date(timeIntervalSince1970: 1_801_353_600))
+        for text in ["", "tomorrow", "2027-13-01", "2027-01-31T25:00:00Z", "2027-02-29", "2027-01-31T01:00:00", "2027-01-31T01:00:00+25:00", String(repeating: "1", count: 100)] {
+            #expect(Timestamp.parse(text) == nil, "\(text)")
+        }
+    }
+}
+
+@Suite("What comes in")
+struct InputTests {
+    @Test("JSON of every kind is read; what is not JSON or not UTF-8 is refused")
+    func json() throws {
+        let value = try JSONValue(parsing: Array(#"{"a":[1,2.5,"x",null,true,{"b":-9007199254740993}]}"#.utf8))
+        #expect(
+            value
+                == .object([
+                    "a": .array([
+                        .int(1), .double(2.5), .string("x"), .null, .bool(true),
+                        .object(["b": .int(-9_007_199_254_740_993)]),
+                    ])
+                ]))
+        for bad in ["", "{", "{\"a\":}", "nul", "[1", "{'a':1}"] {
+            #expect(throws: AppError.self, "\(bad)") { try JSONValue(parsing: Array(bad.utf8)) }
+        }
+        #expect(throws: AppError.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) }
+        #expect(throws: AppError.self) { try JSONValue(parsing: Array(repeating: UInt8(ascii: "["), count: 100_000)) }
+    }
+
+    @Test("fields are taken by type, and a wrong one is told with its path")
+    func fields() throws {
+        let fields = Fields([
+            "s": .string("x"), "n": .int(4), "t": .string("5"), "o": .object(["k": .int(1)]), "l": .array([.string("a")]),
+            "z": .null, "d": .string("2027-01-31"), "m": .array([.int(1)]),
+        ])
+        #expect(try fields.string("s") == "x" && fields.string("z") == nil && fields.string("absent") == nil)
+        #expect(try fields.int("n") == 4 && fields.int("t") == 5)
+        #expect(try fields.strings("l") == ["a"])
+        #expect(try fields.date("d") != nil)
+        for (name, wrong) in [
+            ("s", { _ = try fields.int("s") }), ("n", { _ = try fields.string("n") }),
+            ("o.k", { _ = try fields.object("o")?.string("k") }), ("m.0", { _ = try fields.strings("m") }),
+            ("absent", { _ = try fields.required("absent") }),
+        ] as [(String, () throws -> Void)] {
+            let error = #expect(throws: AppError.self) { try wrong() }
+            #expect(error?.code == .invalid && error?.issues.first?.path.joined(separator: ".") == name)
+        }
+    }
+
+    @Test("a query is decoded as a form is; bad escapes, NUL and broken UTF-8 are refused")
+    func query() throws {
+        let items = try QueryItems("q=c%2B%2B+dev&q=last&empty=&flag&n=12&x%5By%5D=1")
+        #expect(items.all("q") == ["c++ dev", "last"])
+        #expect(items["q"] == "last" && items["empty"] == nil && items["flag"] == nil && items["x[y]"] == "1")
+        #expect(try items.int("n") == 12)
+        for bad in ["a=%", "a=%2", "a=%zz", "a=%00", "a=%ff"] {
+            #expect(throws: AppError.self, "\(bad)") { try QueryItems(bad) }
+        }
+        #expect(throws: AppError.self) { try QueryItems(String(repeating: "a&", count: 201)) }
+        #expect(throws: AppError.self) { try QueryItems("n=x").int("n") }
+    }
+}
+
+@Suite("Errors out")
+struct ErrorAnswerTests {
+    @Test("every code has its status and the shape the clients know", arguments: AppError.Code.allCases)
+    func shape(code: AppError.Code) throws {
+        let error = AppError(
+            code, "A sentence.", issues: [.init(path: ["a", "b"], message: "wrong")], retryAfterSeconds: 3)
+        let response = ErrorAnswer.response(error)
+        guard case .bytes(let bytes) = response.body else { throw CancellationError() }
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+        let inner = try #require(object["error"] as? [String: Any])
+        #expect(object["data"] is NSNull)
+        #expect(inner["status"] as? Int == response.status && response.status >= 400)
+        #expect(inner["message"] as? String == "A sentence.")
+        let errors = (inner["details"] as? [String: Any])?["errors"] as? [[String: Any]]
+        #expect(errors?.first?["path"] as? [String] == ["a", "b"])
+        #expect(response.headers["Retry-After"] == "3")
+    }
+}
+
+@Suite("Client addresses")
+struct ClientAddressTests {
+    @Test("only trusted hops are passed over, from the right", arguments: [
+        ("9.9.9.9", "1.1.1.1", "9.9.9.9"), ("127.0.0.1", "1.1.1.1", "1.1.1.1"),
+        ("127.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"), ("127.0.0.1", "1.1.1.1, 10.0.0.7", "1.1.1.1"),
+        ("127.0.0.1", "junk, 10.0.0.7", "127.0.0.1"), ("::1", "2001:db8::1", "2001:db8::1"), ("127.0.0.1", "", "127.0.0.1"),
+    ])
+    func hops(peer: String, header: String, expected: String) async throws {
+        let loop = EventLoop(name: "test")
+        let networks = try #require(TrustedNetworks("127.0.0.0/8, ::1, 10.0.0.0/9"))
+        let request = try HTTPRequest(
+            .get, "/", headers: ["X-Forwarded-For": header], peer: SocketAddress(host: peer, port: 1), on: loop)
+        #expect(request.clientAddress(trusting: networks) == expected)
+        await loop.stop()
+    }
+
+    @Test("what is no network is refused", arguments: ["x", "1.2.3/8", "1.2.3.4/33", "::1/129", "1.2.3.4/8/9"])
+    func refused(text: String) {
+        #expect(TrustedNetworks(text) == nil)
+    }
+}

@@ -1,0 +1,103 @@
+import Core
+import Crypto
+import Foundation
+import ServiceKit
+import Synchronization
+import Testing
+
+@testable import CoreHTTP
+
+/// Sessions that end when the test says so; may be away.
+private final class FakeSessions: SessionRepository {
+    struct Away: Error {}
+    let state = Mutex<(ended: [(Session.ID, Date)], away: Bool)>(([], false))
+
+    func start(_: Session.Kind, user _: User.ID, refreshHash _: [UInt8]?, expiresAt _: Date) async throws -> Session { throw Away() }
+    func rotate(refreshHash _: [UInt8], newRefreshHash _: [UInt8], now _: Date) async throws -> Session { throw Away() }
+    func end(_: Session.ID, user _: User.ID) async throws { throw Away() }
+    func endAll(user _: User.ID) async throws { throw Away() }
+
+    func revocations(since bound: UInt64) async throws -> Revocations {
+        let (ended, away) = state.withLock { $0 }
+        if away { throw Away() }
+        return Revocations(sessions: ended.map { (id: $0.0, expiresAt: $0.1) }, bound: UInt64(ended.count))
+    }
+}
+
+@Suite("Tokens")
+struct SignInTests {
+    private let clock = ManualClock()
+    private let sessions = FakeSessions()
+    private let guardian: SessionGuard
+    private let signIn: SignIn
+    private let session: Session
+
+    init() throws {
+        guardian = SessionGuard(sessions: sessions, clock: clock, log: .silent)
+        signIn = SignIn(
+            signer: TokenSigner(keys: try SigningKeys(secrets: [String(repeating: "k", count: 32)])), guardian: guardian,
+            clock: clock)
+        session = Session(
+            id: Session.ID(5), userID: User.ID(7), kind: .long, generation: 0, expiresAt: clock.now() + 30 * 86_400)
+    }
+
+    @Test("a token names its user and session; another key's token does not pass")
+    func verify() async throws {
+        try await guardian.refresh()
+        let caller = try signIn.verify(signIn.longToken(for: session))
+        #expect(caller.user == User.ID(7) && caller.session == Session.ID(5))
+        #expect(throws: AppError.unauthenticated) { try signIn.verify("x.y.z") }
+    }
+
+    @Test("before the first refresh, and when the last one is too old, tokens are refused for the moment")
+    func stale() async throws {
+        let token = signIn.longToken(for: session)
+        #expect(throws: AppError.unavailable) { try signIn.verify(token) }
+        #expect(guardian.problem != nil)
+        try await guardian.refresh()
+        clock.advance(seconds: SessionGuard.staleSecondsMax)
+        #expect(throws: Never.self) { try signIn.verify(token) }
+        clock.advance(seconds: 0.5)
+        #expect(throws: AppError.unavailable) { try signIn.verify(token) }
+    }
+
+    @Test("an ended session's tokens are refused after the refresh, and whoever listens is told once")
+    func ended() async throws {
+        try await guardian.refresh()
+        let told = TellCount()
+        guardian.onEnd { told.count.withLock { $0 += 1 } ; _ = $0 }
+        sessions.state.withLock { $0.ended = [(session.id, session.expiresAt)] }
+        try await guardian.refresh()
+        try await guardian.refresh()
+        #expect(throws: AppError.unauthenticated) { try signIn.verify(signIn.longToken(for: session)) }
+        #expect(told.count.withLock { $0 } == 1)
+    }
+
+    @Test("an access token ends after its minutes, the long one with its session")
+    func expiry() async throws {
+        let access = signIn.accessToken(for: session)
+        let long = signIn.longToken(for: session)
+        clock.advance(seconds: Double(Session.accessTokenSeconds) + 1)
+        try await guardian.refresh()
+        #expect(throws: AppError.unauthenticated) { try signIn.verify(access) }
+        #expect(throws: Never.self) { try signIn.verify(long) }
+    }
+
+    @Test("a key may be counted so often a minute, and again in the next")
+    func rate() throws {
+        let limiter = RateLimiter(perMinute: 2, clock: clock)
+        for _ in 0..<2 {
+            try limiter.check("a")
+            limiter.count("a")
+        }
+        let error = #expect(throws: AppError.self) { try limiter.check("a") }
+        #expect(error?.code == .tooMany && (error?.retryAfterSeconds ?? 0) > 0)
+        #expect(throws: Never.self) { try limiter.check("b") }
+        clock.advance(seconds: 60)
+        #expect(throws: Never.self) { try limiter.check("a") }
+    }
+}
+
+private final class TellCount: Sendable {
+    let count = Mutex(0)
+}
