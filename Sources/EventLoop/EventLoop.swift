@@ -4,8 +4,9 @@ import Synchronization
 
 /// One libuv loop on a thread of its own, and the executor of everything that lives there.
 ///
-/// Actors that return `asUnownedSerialExecutor()` as their executor are pinned on the loop; all of one loop's actors may
-/// call each other without leaving the thread. Jobs from the loop's own thread are queued without a lock; others wake it.
+/// Actors that return `asUnownedSerialExecutor()` as their executor are pinned on the loop; all of one loop's actors
+/// may call each other without leaving the thread. Jobs from the loop's own thread are queued without a lock; others
+/// wake it.
 /// Source of the pattern and its costs: docs/decisions/0001-runtime.md.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     public let name: String
@@ -105,6 +106,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         Unmanaged<EventLoop>.fromOpaque(loop.pointee.data).takeUnretainedValue()
     }
 
+    /// Where reads of this loop go.
+    static func readBuffer(of loop: UnsafeMutablePointer<uv_loop_t>) -> uv_buf_t {
+        Unmanaged<EventLoop>.fromOpaque(loop.pointee.data)._withUnsafeGuaranteedRef { loop in
+            uv_buf_init(loop.readBuffer.baseAddress?.assumingMemoryBound(to: CChar.self), UInt32(readBufferSize))
+        }
+    }
+
     // MARK: Executor
 
     public func enqueue(_ job: consuming ExecutorJob) {
@@ -139,7 +147,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         if mustWake { uv_async_send(wake) }
     }
 
-    /// Runs `body` once, after the jobs of this turn: the place to flush what they have gathered. On the loop's thread only.
+    /// Runs `body` once, after the jobs of this turn: the place to flush what they have gathered. On the loop's thread
+    /// only.
     public func atTurnEnd(_ body: @escaping () -> Void) {
         turnEnd.append(body)
     }
@@ -206,7 +215,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Ends the loop after what is queued; handles still open are closed. Waits for the thread to end, unless called on it.
+    /// Ends the loop after what is queued; handles still open are closed. Waits for the thread to end, unless called on
+    /// it.
     public func stop() async {
         let onLoop = isCurrent
         await withCheckedContinuation { continuation in

@@ -38,6 +38,8 @@ public final class LoopTimer {
 /// libuv frees nothing: the memory of a handle may go only when its close callback has run.
 func closeAndFree<Handle>(_ handle: UnsafeMutablePointer<Handle>) {
     let raw = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+    // A loop that ends closes what is open. Closing twice would abort the process, so a handle's few bytes are left.
+    guard uv_is_closing(raw) == 0 else { return }
     uv_close(raw) { handle in
         UnsafeMutableRawPointer(handle)?.deallocate()
     }

@@ -65,7 +65,8 @@ public final class TCPListener {
         accepted(stream)
     }
 
-    /// Connections that the kernel had already taken are accepted in the turn before; call this a turn after going unready.
+    /// Connections that the kernel had already taken are accepted in the turn before; call this a turn after going
+    /// unready.
     public func close() {
         guard open else { return }
         open = false

@@ -24,22 +24,31 @@ public final class TCPStream {
 
     private let handle: UnsafeMutablePointer<uv_tcp_t>
     private var closeWhenDrained = false
+    private var isShutDown = false
 
     private struct WriteRequest {
         var request = uv_write_t()
         var bytes: UnsafeMutableRawBufferPointer
     }
 
-    init?(accepting server: UnsafeMutablePointer<uv_tcp_t>, on loop: EventLoop) {
+    private init(on loop: EventLoop) {
         self.loop = loop
         handle = .allocate(capacity: 1)
         uv_tcp_init(loop.uv, handle)
+    }
+
+    convenience init?(accepting server: UnsafeMutablePointer<uv_tcp_t>, on loop: EventLoop) {
+        self.init(on: loop)
         let from = UnsafeMutableRawPointer(server).assumingMemoryBound(to: uv_stream_t.self)
         guard uv_accept(from, stream) == 0 else {
             isOpen = false
             closeAndFree(handle)
             return nil
         }
+        connected()
+    }
+
+    private func connected() {
         uv_tcp_nodelay(handle, 1)
         var storage = sockaddr_storage()
         var length = Int32(MemoryLayout<sockaddr_storage>.size)
@@ -49,6 +58,51 @@ public final class TCPStream {
         peer = SocketAddress(storage)
         // The handle owns the stream until its close callback, so callbacks never meet a freed object.
         handle.pointee.data = Unmanaged.passRetained(self).toOpaque()
+    }
+
+    private final class Connecting {
+        let stream: TCPStream
+        let body: (Result<TCPStream, LoopError>) -> Void
+        init(_ stream: TCPStream, _ body: @escaping (Result<TCPStream, LoopError>) -> Void) {
+            self.stream = stream
+            self.body = body
+        }
+
+        func ended(_ status: Int32) {
+            guard status < 0 else {
+                stream.connected()
+                body(.success(stream))
+                return
+            }
+            stream.isOpen = false
+            closeAndFree(stream.handle)
+            body(.failure(LoopError(code: status, doing: "connect")))
+        }
+    }
+
+    /// Connects, and calls `body` once: with the stream, or with why there is none. On the loop's thread only; how long
+    /// it takes is the kernel's affair, so a caller with a deadline has a timer of its own.
+    public static func connect(
+        to address: SocketAddress, on loop: EventLoop, _ body: @escaping (Result<TCPStream, LoopError>) -> Void
+    ) {
+        let stream = TCPStream(on: loop)
+        let request = UnsafeMutablePointer<uv_connect_t>.allocate(capacity: 1)
+        let connecting = Unmanaged.passRetained(Connecting(stream, body))
+        request.pointee.data = connecting.toOpaque()
+        let result = address.withSockaddr {
+            uv_tcp_connect(request, stream.handle, $0) { request, status in
+                guard let request, let data = request.pointee.data else { return }
+                request.deallocate()
+                Unmanaged<Connecting>.fromOpaque(data).takeRetainedValue().ended(status)
+            }
+        }
+        let code = result ?? Int32(UV_EINVAL.rawValue)
+        guard code != 0 else { return }
+        request.deallocate()
+        connecting.release()
+        stream.isOpen = false
+        closeAndFree(stream.handle)
+        body(.failure(LoopError(code: code, doing: "connect to \(address)")))
     }
 
     private var stream: UnsafeMutablePointer<uv_stream_t> {
@@ -69,14 +123,14 @@ public final class TCPStream {
             stream,
             { handle, _, buffer in
                 guard let handle, let buffer else { return }
-                let shared = EventLoop.from(handle.pointee.loop).readBuffer
-                buffer.pointee = uv_buf_init(
-                    shared.baseAddress?.assumingMemoryBound(to: CChar.self), UInt32(shared.count))
+                buffer.pointee = EventLoop.readBuffer(of: handle.pointee.loop)
             },
             { handle, count, buffer in
                 guard let data = handle?.pointee.data else { return }
-                let stream = Unmanaged<TCPStream>.fromOpaque(data).takeUnretainedValue()
-                stream.received(count, buffer?.pointee.base)
+                // The handle holds the stream until its close callback, which never runs inside this one.
+                Unmanaged<TCPStream>.fromOpaque(data)._withUnsafeGuaranteedRef {
+                    $0.received(count, buffer?.pointee.base)
+                }
             })
     }
 
@@ -155,6 +209,19 @@ public final class TCPStream {
         }
     }
 
+    /// Bytes that the kernel has not taken yet, partial progress counted: how a slow reader is told from a dead one.
+    public var unsentBytes: Int { isOpen ? uv_stream_get_write_queue_size(stream) : 0 }
+
+    /// Ends our side once everything written has been taken; the peer's bytes still arrive.
+    public func shutdown() {
+        guard isOpen, !isShutDown else { return }
+        isShutDown = true
+        let request = UnsafeMutablePointer<uv_shutdown_t>.allocate(capacity: 1)
+        // A failure means the connection is already over, which reading tells as well.
+        let result = uv_shutdown(request, stream) { request, _ in request?.deallocate() }
+        if result != 0 { request.deallocate() }
+    }
+
     /// Closes once everything written has been taken by the kernel.
     public func closeAfterFlush() {
         guard isOpen else { return }
@@ -176,17 +243,23 @@ public final class TCPStream {
         guard isOpen else { return }
         isOpen = false
         isReading = false
-        uv_close(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)) { handle in
-            guard let handle else { return }
-            let data = handle.pointee.data
-            UnsafeMutableRawPointer(handle).deallocate()
-            if let data { Unmanaged<TCPStream>.fromOpaque(data).release() }
-        }
+        // The loop has ended and closed its handles itself.
+        let raw = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+        if uv_is_closing(raw) == 0 { closeHandle() }
         let closed = onClose
         onRead = nil
         onEnd = nil
         onDrain = nil
         onClose = nil
         closed?(error)
+    }
+
+    private func closeHandle() {
+        uv_close(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)) { handle in
+            guard let handle else { return }
+            let data = handle.pointee.data
+            UnsafeMutableRawPointer(handle).deallocate()
+            if let data { Unmanaged<TCPStream>.fromOpaque(data).release() }
+        }
     }
 }

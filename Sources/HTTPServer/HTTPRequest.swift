@@ -53,6 +53,7 @@ public struct HTTPRequest: Sendable {
 
     /// Whether the client asks to go on in another protocol (RFC 9110 §7.8).
     public func isUpgrade(to name: String) -> Bool {
-        headers.contains("Upgrade") && headers.hasElement("Connection", "upgrade") && headers.hasElement("Upgrade", name)
+        headers.contains("Upgrade") && headers.hasElement("Connection", "upgrade")
+            && headers.hasElement("Upgrade", name)
     }
 }

@@ -2,18 +2,19 @@ import EventLoop
 
 /// What a handler answers.
 ///
-/// The server adds `Date`, `Content-Length` or `Transfer-Encoding`, and `Connection`; a handler sets `Content-Length` only
-/// to announce the size of a stream.
+/// The server adds `Date`, `Content-Length` or `Transfer-Encoding`, and `Connection`; a handler sets `Content-Length`
+/// only to announce the size of a stream.
 public struct HTTPResponse: Sendable {
     public enum Body: Sendable {
         case empty
         case bytes([UInt8])
         /// Made by `HTTPResponse.file`.
         case file(FileBody)
-        /// Called on the loop after the head was sent. Chunked, unless the headers have a `Content-Length`. If it throws,
-        /// the connection is cut so that the client sees that something is missing.
+        /// Called on the loop after the head was sent. Chunked, unless the headers have a `Content-Length`. If it
+        /// throws, the connection is cut so that the client sees that something is missing.
         case stream(@Sendable (HTTPBodyWriter) async throws -> Void)
-        /// Status 101: called once on the loop, after the head was sent; the connection belongs to the callee from then.
+        /// Status 101: called once on the loop, after the head was sent; the connection belongs to the callee from
+        /// then.
         case upgrade(@Sendable (sending UpgradedStream) -> Void)
     }
 

@@ -1,4 +1,5 @@
-/// The bytes of a request's head and where its parts are. Immutable, so that it may be shared by whoever asks for a field.
+/// The bytes of a request's head and where its parts are. Immutable, so that it may be shared by whoever asks for a
+/// field.
 final class RequestHead: Sendable {
     /// Offsets into the head; `HTTPLimits.headBytesMax` keeps them within 16 bits.
     struct Field {

@@ -22,7 +22,8 @@ enum RequestPath {
     private static func afterAuthority(_ target: ArraySlice<UInt8>) throws(HTTPError) -> ArraySlice<UInt8> {
         for scheme in ["http://", "https://"] where target.count > scheme.utf8.count {
             let rest = target.dropFirst(scheme.utf8.count)
-            guard target.prefix(scheme.utf8.count).elementsEqual(scheme.utf8, by: { lowercase($0) == $1 }) else { continue }
+            let start = target.prefix(scheme.utf8.count)
+            guard start.elementsEqual(scheme.utf8, by: { lowercase($0) == $1 }) else { continue }
             let path = rest.drop { $0 != slash && $0 != UInt8(ascii: "?") }
             guard path.startIndex > rest.startIndex else { break }
             return path

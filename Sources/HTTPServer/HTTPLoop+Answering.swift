@@ -1,0 +1,288 @@
+import EventLoop
+
+/// What goes out: handlers, answers, streams, upgrades.
+extension HTTPLoop {
+    /// Gives a request to the handler, which runs at once and on this thread as far as it does not wait.
+    func begin(_ connection: HTTPConnection, _ parsed: ParsedHead) {
+        connection.phase = .answering
+        connection.serial &+= 1
+        connection.deadline = .none
+        connection.minor = parsed.minor
+        connection.isHead = parsed.method == .head
+        connection.closing = !parsed.keepAlive
+        connection.bodyError = nil
+        connection.delivered = 0
+        connection.discarded = 0
+        connection.needsContinue = parsed.expectsContinue
+        var body = HTTPBody.empty
+        connection.bodyEnded = parsed.framing == .none
+        if !connection.bodyEnded {
+            var length: Int?
+            if case .length(let count) = parsed.framing { length = count }
+            connection.bodyLeft = length
+            body = HTTPBody(
+                contentLength: length, max: limits.bodyBytesMax,
+                source: ConnectionBody(owner: self, id: connection.id, serial: connection.serial))
+        }
+        let request = HTTPRequest(
+            method: parsed.method, path: parsed.path, head: parsed.head, body: body, peer: connection.stream.peer,
+            loop: loop)
+        let serial = connection.serial
+        let task = Task.immediate { await self.serve(connection, request) }
+        if connection.phase == .answering, connection.serial == serial { connection.task = task }
+    }
+
+    private func serve(_ connection: HTTPConnection, _ request: HTTPRequest) async {
+        let response: HTTPResponse
+        do {
+            response = try await handler(request)
+        } catch {
+            response = onError(error, request)
+        }
+        guard connection.phase == .answering else { return }
+        switch response.body {
+        case .empty, .bytes: send(connection, response)
+        case .upgrade(let callee):
+            startUpgrade(connection, response, callee)
+            return
+        case .file, .stream: await sendStream(connection, response)
+        }
+        finish(connection)
+    }
+
+    /// The answer is out, or cut off: on to the next request.
+    private func finish(_ connection: HTTPConnection) {
+        guard connection.phase == .answering else { return }
+        connection.task = nil
+        connection.unread = []
+        if connection.closing {
+            linger(connection)
+        } else {
+            connection.phase = connection.bodyEnded ? .waiting : .discarding
+        }
+        if !connection.isAdvancing { resume(connection) }
+    }
+
+    /// Puts an answer of known size into the output. Flushing is `settle`'s affair, so that the answers to one read
+    /// go out in one write.
+    func send(_ connection: HTTPConnection, _ response: HTTPResponse) {
+        decideClosing(connection, response)
+        if connection.out.capacity == 0 { connection.out = takeBuffer() }
+        let hasBody = Self.mayHaveBody(response.status)
+        var framing = ResponseHead.Framing.none
+        switch response.body {
+        case .bytes(let bytes) where hasBody: framing = .length(bytes.count)
+        case .empty where hasBody && !(connection.isHead && response.headers.contains("Content-Length")):
+            framing = .length(0)
+        default: break
+        }
+        appendHead(connection, response, framing)
+        if case .bytes(let bytes) = response.body, hasBody, !connection.isHead {
+            connection.out.append(contentsOf: bytes)
+        }
+    }
+
+    static func mayHaveBody(_ status: Int) -> Bool { status >= 200 && status != 204 && status != 304 }
+
+    private func appendHead(
+        _ connection: HTTPConnection, _ response: HTTPResponse, _ framing: ResponseHead.Framing
+    ) {
+        var said = ResponseHead.Connection.implied
+        if connection.phase == .upgrading {
+            said = .handlers
+        } else if connection.closing {
+            said = .close
+        } else if connection.minor == 0 {
+            said = .keepAlive
+        }
+        ResponseHead.append(to: &connection.out, response, framing: framing, connection: said, date: date)
+    }
+
+    /// A connection ends with this answer if either side wishes it, or if the rest of the request is not worth reading.
+    private func decideClosing(_ connection: HTTPConnection, _ response: HTTPResponse) {
+        if connection.closing { return }
+        var closing = draining || connection.serial >= limits.requestsPerConnectionMax || connection.bodyError != nil
+        if !connection.bodyEnded {
+            // A client that was not told to continue may send its body or not: what follows would be a guess.
+            closing = closing || connection.needsContinue || (connection.bodyLeft ?? 0) > limits.discardedBytesMax
+        }
+        connection.closing = closing || response.headers.hasElement("Connection", "close")
+    }
+
+    // MARK: Streams
+
+    private func sendStream(_ connection: HTTPConnection, _ response: HTTPResponse) async {
+        decideClosing(connection, response)
+        if connection.out.capacity == 0 { connection.out = takeBuffer() }
+        var framing = ResponseHead.Framing.none
+        if case .file(let file) = response.body {
+            framing = .length(file.count)
+            connection.framing = .length(file.count)
+        } else if let length = response.headers["Content-Length"].flatMap({ Int($0) }), length >= 0 {
+            connection.framing = .length(length)
+        } else if connection.minor == 0 {
+            connection.closing = true
+            connection.framing = .untilClose
+        } else {
+            framing = .chunked
+            connection.framing = .chunked
+        }
+        appendHead(connection, response, framing)
+        guard !connection.isHead, Self.mayHaveBody(response.status) else { return }
+        do {
+            switch response.body {
+            case .stream(let body):
+                let sink = ConnectionSink(owner: self, id: connection.id, serial: connection.serial)
+                try await body(HTTPBodyWriter(sink))
+            case .file(let file): try await sendFile(connection, file)
+            case .empty, .bytes, .upgrade: break
+            }
+            try endStream(connection)
+        } catch {
+            // The status is out; only a cut connection tells the client that the body is not whole.
+            connection.stream.reset()
+        }
+    }
+
+    private func endStream(_ connection: HTTPConnection) throws(HTTPError) {
+        switch connection.framing {
+        case .length(let left):
+            guard left == 0 else { throw HTTPError(500, "The answer is shorter than was announced.") }
+        case .chunked: connection.out.append(contentsOf: "0\r\n\r\n".utf8)
+        case .untilClose: break
+        }
+    }
+
+    /// A piece of the answer to request `serial`, for its `HTTPBodyWriter`.
+    func writeBody(_ id: ConnectionID, _ serial: UInt32, _ bytes: [UInt8]) async throws {
+        guard let connection = connection(id), connection.serial == serial, connection.phase == .answering else {
+            throw HTTPError.aborted
+        }
+        try await write(connection, bytes)
+    }
+
+    private func write(_ connection: HTTPConnection, _ bytes: [UInt8]) async throws(HTTPError) {
+        guard connection.writeWaiter == nil else {
+            throw HTTPError(500, "The answer is written by two tasks at once.")
+        }
+        switch connection.framing {
+        case .length(let left):
+            guard bytes.count <= left else { throw HTTPError(500, "The answer is longer than was announced.") }
+            connection.framing = .length(left - bytes.count)
+            connection.out.append(contentsOf: bytes)
+        case .chunked:
+            ResponseHead.appendHexadecimal(bytes.count, to: &connection.out)
+            connection.out.append(contentsOf: "\r\n".utf8)
+            connection.out.append(contentsOf: bytes)
+            connection.out.append(contentsOf: "\r\n".utf8)
+        case .untilClose: connection.out.append(contentsOf: bytes)
+        }
+        flush(connection)
+        if connection.phase == .answering, connection.stream.pendingBytes > limits.unsentBytesMax {
+            await withCheckedContinuation { continuation in
+                connection.writeWaiter = continuation
+                if !connection.isAdvancing { settle(connection) }
+            }
+        }
+        guard connection.phase == .answering else { throw HTTPError.aborted }
+    }
+
+    private func sendFile(_ connection: HTTPConnection, _ file: FileBody) async throws {
+        var offset = file.offset
+        let end = file.offset + file.count
+        while offset < end {
+            let piece = try await file.file.read(at: offset, count: min(FileBody.pieceBytes, end - offset), on: loop)
+            guard !piece.isEmpty else { throw HTTPError(500, "The file is shorter than it was.") }
+            guard connection.phase == .answering else { throw HTTPError.aborted }
+            offset += piece.count
+            try await write(connection, piece)
+        }
+    }
+
+    // MARK: Output
+
+    /// Hands the gathered output to the kernel.
+    func flush(_ connection: HTTPConnection) {
+        guard !connection.out.isEmpty else { return }
+        let out = connection.out
+        connection.out = []
+        connection.stream.write(out)
+        keepBuffer(out)
+    }
+
+    /// Ends our side, and the connection once the client has seen it.
+    func linger(_ connection: HTTPConnection) {
+        guard connection.phase != .gone, connection.phase != .lingering else { return }
+        connection.phase = .lingering
+        connection.discarded = 0
+        connection.pending = []
+        connection.deadline = .none
+        flush(connection)
+        if connection.peerEnded {
+            connection.stream.closeAfterFlush()
+        } else {
+            connection.stream.shutdown()
+        }
+        if !connection.isAdvancing { settle(connection) }
+    }
+
+    // MARK: Upgrades
+
+    private func startUpgrade(
+        _ connection: HTTPConnection, _ response: HTTPResponse,
+        _ callee: @escaping @Sendable (sending UpgradedStream) -> Void
+    ) {
+        guard connection.bodyEnded else {
+            connection.closing = true
+            send(connection, onRefusal(HTTPError(400, "A request with a body cannot change the protocol.")))
+            finish(connection)
+            return
+        }
+        connection.phase = .upgrading
+        connection.upgrade = callee
+        if connection.out.capacity == 0 { connection.out = takeBuffer() }
+        appendHead(connection, response, .none)
+        if !connection.isAdvancing { settle(connection) }
+    }
+
+    /// Lets the stream go, with what arrived behind the request.
+    func handOver(_ connection: HTTPConnection) {
+        flush(connection)
+        guard connection.phase == .upgrading, let callee = connection.upgrade else { return }
+        guard !connection.peerEnded else {
+            connection.stream.close()
+            return
+        }
+        let stream = connection.stream
+        stream.stopReading()
+        stream.onRead = nil
+        stream.onEnd = nil
+        stream.onDrain = nil
+        stream.onClose = nil
+        connection.upgrade = nil
+        connection.task = nil
+        // Nothing of this actor refers to the stream from here on; the compiler cannot see it through the connection.
+        nonisolated(unsafe) let upgraded = UpgradedStream(stream: stream, leftover: connection.pending)
+        connection.pending = []
+        release(connection)
+        callee(upgraded)
+    }
+}
+
+/// A request's body as it comes in on its connection.
+struct ConnectionBody: HTTPBodySource {
+    let owner: HTTPLoop
+    let id: ConnectionID
+    let serial: UInt32
+
+    func next(max: Int) async throws -> [UInt8]? { try await owner.nextBody(id, serial, max: max) }
+}
+
+/// A streaming answer's way to its connection.
+struct ConnectionSink: HTTPBodySink {
+    let owner: HTTPLoop
+    let id: ConnectionID
+    let serial: UInt32
+
+    func write(_ bytes: [UInt8]) async throws { try await owner.writeBody(id, serial, bytes) }
+}
