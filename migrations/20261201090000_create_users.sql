@@ -9,10 +9,13 @@ CREATE TABLE users (
   first_name text NOT NULL DEFAULT '' CONSTRAINT users_first_name_length CHECK (char_length(first_name) <= 255),
   last_name text NOT NULL DEFAULT '' CONSTRAINT users_last_name_length CHECK (char_length(last_name) <= 255),
   phone_number text NOT NULL DEFAULT '' CONSTRAINT users_phone_number_length CHECK (char_length(phone_number) <= 255),
-  role text NOT NULL DEFAULT 'authenticated' CONSTRAINT users_role_known CHECK (role IN ('authenticated', 'administrator')),
+  role text NOT NULL DEFAULT 'authenticated'
+    CONSTRAINT users_role_known CHECK (role IN ('authenticated', 'administrator')),
   confirmed boolean NOT NULL DEFAULT true,
   blocked boolean NOT NULL DEFAULT false,
-  time_zone text NOT NULL DEFAULT 'UTC' CONSTRAINT users_time_zone_length CHECK (char_length(time_zone) <= 64),
+  -- timezone() fails for a name that this server does not know: whatever is stored works in every later statement.
+  time_zone text NOT NULL DEFAULT 'UTC' CONSTRAINT users_time_zone_length CHECK (char_length(time_zone) <= 64)
+    CONSTRAINT users_time_zone_known CHECK (timezone(time_zone, timestamptz 'epoch') IS NOT NULL),
   profile_media_id bigint,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
@@ -26,20 +29,29 @@ CREATE TABLE sessions (
   user_id bigint NOT NULL CONSTRAINT sessions_user_id_fkey REFERENCES users ON DELETE CASCADE,
   -- long: the stock client's 30-day token; family: short access tokens and one rotating refresh token.
   kind text NOT NULL CONSTRAINT sessions_kind_known CHECK (kind IN ('long', 'family')),
+  -- Raised by every rotation; refresh tokens of the present generation are good, those of the former within a grace.
   generation integer NOT NULL DEFAULT 0,
-  refresh_hash bytea,
-  previous_refresh_hash bytea,
   rotated_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
   revoked_at timestamptz
 );
 CREATE INDEX sessions_user_id ON sessions (user_id) WHERE revoked_at IS NULL;
-CREATE UNIQUE INDEX sessions_refresh_hash_key ON sessions (refresh_hash) WHERE refresh_hash IS NOT NULL;
-CREATE INDEX sessions_previous_refresh_hash ON sessions (previous_refresh_hash) WHERE previous_refresh_hash IS NOT NULL;
+CREATE INDEX sessions_expires_at ON sessions (expires_at);
 
--- Append-only: every process keeps the live rows in memory and reads on from a bound of transactions, because ids commit
--- out of order (tx is compared with pg_snapshot_xmin).
+-- Every refresh token a family was given, by its SHA-256: replays of used ones are recognised. A client that asks in
+-- parallel, or asks again because it lost an answer, gets several of one generation.
+CREATE TABLE session_refresh_tokens (
+  hash bytea CONSTRAINT session_refresh_tokens_pkey PRIMARY KEY
+    CONSTRAINT session_refresh_tokens_hash_length CHECK (octet_length(hash) = 32),
+  session_id bigint NOT NULL
+    CONSTRAINT session_refresh_tokens_session_id_fkey REFERENCES sessions ON DELETE CASCADE,
+  generation integer NOT NULL
+);
+CREATE INDEX session_refresh_tokens_session_id ON session_refresh_tokens (session_id, generation);
+
+-- Append-only: every process keeps the live rows in memory and reads on from a bound of transactions, because ids
+-- commit out of order (tx is compared with pg_snapshot_xmin).
 CREATE TABLE session_revocations (
   session_id bigint NOT NULL,
   tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -60,4 +72,4 @@ CREATE TABLE audit_log (
 CREATE INDEX audit_log_subject ON audit_log (subject, subject_id, id);
 
 -- migrate:down
-DROP TABLE audit_log, session_revocations, sessions, users;
+DROP TABLE audit_log, session_revocations, session_refresh_tokens, sessions, users;

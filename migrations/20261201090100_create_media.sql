@@ -7,7 +7,8 @@ CREATE TABLE media (
   rejection text,
   rejection_message text,
   name text NOT NULL CONSTRAINT media_name_length CHECK (char_length(name) <= 255),
-  declared_type text NOT NULL DEFAULT '',
+  declared_type text NOT NULL DEFAULT ''
+    CONSTRAINT media_declared_type_length CHECK (char_length(declared_type) <= 255),
   mime text,
   ext text,
   hash text NOT NULL CONSTRAINT media_hash_key UNIQUE,
@@ -29,7 +30,8 @@ CREATE INDEX media_owner_id ON media (owner_id);
 
 CREATE TABLE media_variants (
   media_id bigint NOT NULL CONSTRAINT media_variants_media_id_fkey REFERENCES media ON DELETE CASCADE,
-  name text NOT NULL CONSTRAINT media_variants_name_known CHECK (name IN ('thumbnail', 'small', 'medium', 'large', 'upright')),
+  name text NOT NULL
+    CONSTRAINT media_variants_name_known CHECK (name IN ('thumbnail', 'small', 'medium', 'large', 'upright')),
   storage_key text NOT NULL CONSTRAINT media_variants_storage_key_key UNIQUE,
   hash text NOT NULL,
   mime text NOT NULL,
@@ -41,8 +43,11 @@ CREATE TABLE media_variants (
 );
 CREATE UNIQUE INDEX media_variants_hash_key ON media_variants (hash);
 
-ALTER TABLE users ADD CONSTRAINT users_profile_media_id_fkey FOREIGN KEY (profile_media_id) REFERENCES media ON DELETE SET NULL;
+ALTER TABLE users ADD CONSTRAINT users_profile_media_id_fkey
+  FOREIGN KEY (profile_media_id) REFERENCES media ON DELETE SET NULL;
+CREATE INDEX users_profile_media_id ON users (profile_media_id) WHERE profile_media_id IS NOT NULL;
 
 -- migrate:down
+DROP INDEX users_profile_media_id;
 ALTER TABLE users DROP CONSTRAINT users_profile_media_id_fkey;
 DROP TABLE media_variants, media;

@@ -16,7 +16,8 @@ CREATE INDEX applications_cv_media_id ON applications (cv_media_id);
 -- History, append-only.
 CREATE TABLE application_events (
   id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT application_events_pkey PRIMARY KEY,
-  application_id bigint NOT NULL CONSTRAINT application_events_application_id_fkey REFERENCES applications ON DELETE CASCADE,
+  application_id bigint NOT NULL
+    CONSTRAINT application_events_application_id_fkey REFERENCES applications ON DELETE CASCADE,
   actor_id bigint CONSTRAINT application_events_actor_id_fkey REFERENCES users ON DELETE SET NULL,
   kind text NOT NULL CONSTRAINT application_events_kind_known
     CHECK (kind IN ('initiated', 'accepted', 'declined', 'withdrawn', 'cv_ready', 'cv_rejected')),

@@ -33,6 +33,9 @@ CREATE TABLE messages (
   CONSTRAINT messages_client_id_key UNIQUE (room_id, sender_id, client_id)
 );
 
+-- Who may read an attachment is decided by the rooms that have it.
+CREATE INDEX messages_media_id ON messages (media_id) WHERE media_id IS NOT NULL;
+
 -- The cursor of the polling net: one row a committed batch, read up to pg_snapshot_xmin, pruned after an hour.
 CREATE TABLE room_changes (
   tx xid8 NOT NULL DEFAULT pg_current_xact_id(),
