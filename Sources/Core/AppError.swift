@@ -41,7 +41,8 @@ public struct AppError: Error, Equatable, Sendable {
     }
 
     public static func invalid(_ field: String, _ message: String) -> AppError {
-        AppError(.invalid, message, issues: [Issue(path: field.split(separator: ".").map(String.init), message: message)])
+        let path = field.split(separator: ".").map(String.init)
+        return AppError(.invalid, message, issues: [Issue(path: path, message: message)])
     }
 
     public static let notFound = AppError(.notFound, "Not Found")

@@ -8,6 +8,9 @@ public struct Application: Sendable, Equatable, Identifiable {
         case initiated, accepted, declined, withdrawn
     }
 
+    /// Applications in one person's own list.
+    public static let mineMax = 500
+
     public let id: ID
     public let status: Status
     public let postingID: JobPosting.ID
@@ -46,12 +49,22 @@ public struct Application: Sendable, Equatable, Identifiable {
         }
     }
 
-    /// Whether a member of the company may move it from one status to the other. A decision may be changed until withdrawn.
-    public static func mayMove(from: Status, to: Status, byCompany: Bool) -> Bool {
+    /// Whether an application may go from one status to another; who may ask is `mayAsk`. A declined one may still be
+    /// accepted; an acceptance has opened a room and stands until the applicant withdraws.
+    public static func mayMove(from: Status, to: Status) -> Bool {
         switch (from, to) {
-        case (.initiated, .accepted), (.initiated, .declined), (.declined, .accepted): byCompany
-        case (.initiated, .withdrawn), (.accepted, .withdrawn): !byCompany
+        case (.initiated, .accepted), (.initiated, .declined), (.declined, .accepted): true
+        case (.initiated, .withdrawn), (.accepted, .withdrawn): true
         default: false
+        }
+    }
+
+    /// The company accepts and declines, the applicant withdraws; nobody asks for the beginning.
+    public static func mayAsk(for status: Status, company: Bool, applicant: Bool) -> Bool {
+        switch status {
+        case .accepted, .declined: company
+        case .withdrawn: applicant
+        case .initiated: false
         }
     }
 }

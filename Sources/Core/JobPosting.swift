@@ -4,7 +4,7 @@ import Foundation
 public struct JobPosting: Sendable, Equatable, Identifiable {
     public typealias ID = Identifier<JobPosting>
 
-    /// What is stored. `expired` is never stored: a published posting is expired from the second its `validThrough` passes.
+    /// What is stored. `expired` never is: a published posting is expired from the second its `validThrough` passes.
     public enum State: String, Sendable, CaseIterable {
         case draft, published, closed
     }
@@ -13,6 +13,12 @@ public struct JobPosting: Sendable, Equatable, Identifiable {
     public enum Standing: String, Sendable {
         case draft, published, closed, expired
     }
+
+    /// A company's own list goes out as one answer: more of either is left out, the oldest first.
+    public static let mineMax = 500
+    public static let mineApplicationsMax = 5000
+    /// A total above this is an estimate: counting a million rows for every page would cost more than the page.
+    public static let countedMax: Int64 = 100_000
 
     public let id: ID
     public let company: Company
@@ -42,7 +48,9 @@ public struct JobPosting: Sendable, Equatable, Identifiable {
         self.updatedAt = updatedAt
     }
 
-    public func standing(at now: Date) -> Standing {
+    public func standing(at now: Date) -> Standing { Self.standing(state, validThrough: validThrough, at: now) }
+
+    public static func standing(_ state: State, validThrough: Date?, at now: Date) -> Standing {
         switch state {
         case .draft: .draft
         case .closed: .closed

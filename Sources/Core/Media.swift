@@ -99,10 +99,13 @@ public struct Media: Sendable, Equatable, Identifiable {
 
     /// A file that has been streamed to the object store and is not yet anyone's.
     public struct Draft: Sendable {
-        public static let name = TextField("file name", max: 255)
+        public static let nameLengthMax = 255
+        public static let declaredTypeLengthMax = 255
 
         public let kind: Kind
+        /// The last part of what was sent, without what cannot be seen. Kept to give it back; never used as a path.
         public let name: String
+        /// What the client said it was: kept for those who look for a fault, believed by nobody.
         public let declaredType: String
         public let hash: String
         public let bytes: Int64
@@ -114,12 +117,23 @@ public struct Media: Sendable, Equatable, Identifiable {
             storageKey: String
         ) {
             self.kind = kind
-            self.name = name
-            self.declaredType = declaredType
+            self.name = Self.clean(name: name)
+            let type = declaredType.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }
+            self.declaredType = String(String.UnicodeScalarView(type.prefix(Self.declaredTypeLengthMax)))
             self.hash = hash
             self.bytes = bytes
             self.sha256 = sha256
             self.storageKey = storageKey
+        }
+
+        /// A name from outside is never a reason to refuse a file: folders, control characters and the marks that turn
+        /// the direction of writing go; of one too long the end stays, with the extension; no name becomes "file".
+        public static func clean(name: String) -> String {
+            let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last ?? ""
+            let kept = last.unicodeScalars.filter { $0 == " " || $0 == "\u{200D}" || $0.isVisible }
+            let text = String(String.UnicodeScalarView(kept.suffix(nameLengthMax)))
+                .trimmingCharacters(in: .whitespacesAndNewlines)
+            return text.isEmpty || text.allSatisfy({ $0 == "." }) ? "file" : text
         }
     }
 }

@@ -26,10 +26,27 @@ public struct TextField: Sendable {
         guard length <= lengthMax else {
             throw .invalid(name, "\(name) is limited to \(lengthMax) characters; this has \(length).")
         }
-        for scalar in text.unicodeScalars where scalar.value < 0x20 || scalar.value == 0x7F {
-            if multiline, scalar == "\n" || scalar == "\r" || scalar == "\t" { continue }
+        for scalar in text.unicodeScalars where scalar.breaksLine || scalar.isControl {
+            if multiline, scalar.breaksLine || scalar == "\t" { continue }
             throw .invalid(name, "\(name) may not have control characters.")
         }
         return text
+    }
+}
+
+extension Unicode.Scalar {
+    /// C0, DEL and C1: no text of a person has them but for tabs and ends of lines.
+    var isControl: Bool { value < 0x20 || (0x7F...0x9F).contains(value) }
+
+    /// LF, CR, NEL and Unicode's own two.
+    var breaksLine: Bool { [0x0A, 0x0D, 0x85, 0x2028, 0x2029].contains(value) }
+
+    /// Leaves some mark on paper. White space does not, nor do joiners and marks that turn the direction of writing.
+    var isVisible: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned: false
+        case .spaceSeparator, .lineSeparator, .paragraphSeparator: false
+        default: !properties.isDefaultIgnorableCodePoint
+        }
     }
 }

@@ -42,23 +42,49 @@ public struct User: Sendable, Equatable, Identifiable {
     }
 
     public static let usernameField = TextField("username", min: 3, max: 50)
-    public static let nameField = { @Sendable (name: String) in TextField(name, max: 255) }
-    /// RFC 5321 4.5.3.1.3: a path has at most 256 octets with its angle brackets.
+    public static func nameField(_ name: String) -> TextField { TextField(name, max: 255) }
+    public static let emailLengthMin = 6
+    /// Octets. RFC 5321 4.5.3.1.3: a path has at most 256 with its angle brackets.
     public static let emailLengthMax = 254
+    public static let timeZoneLengthMax = 64
     public static let passwordLengthMin = 6
     /// argon2 takes more; a longer one is a mistake or an attack on the hasher.
     public static let passwordBytesMax = 1024
 
-    /// Lower-cases and checks the shape: one `@`, something on both sides, a dot in no first or last place of the domain.
+    /// Names are shown to others, in a chat too: nothing in them may be invisible. An @ in a name could be taken for
+    /// somebody else's e-mail address at sign-in.
+    public static func acceptUsername(_ text: String) throws(AppError) -> String {
+        let name = try usernameField.accept(text)
+        guard !name.contains("@") else { throw .invalid("username", "username may not contain @") }
+        for scalar in name.unicodeScalars where scalar != " " && !scalar.isVisible {
+            throw .invalid("username", "username may not have invisible characters")
+        }
+        return name
+    }
+
+    /// Lower-cases and checks the shape: one `@`, something on both sides, a dot in the domain, but not at its ends.
     public static func acceptEmail(_ text: String) throws(AppError) -> String {
         let email = text.trimmingCharacters(in: .whitespacesAndNewlines).lowercased()
         let parts = email.split(separator: "@", omittingEmptySubsequences: false)
-        let allowed = email.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F && !"<>(),;:\\\"[]".unicodeScalars.contains($0) }
+        let allowed = email.unicodeScalars.allSatisfy { $0.isVisible && !emailRefused.contains($0) }
         guard parts.count == 2, !parts[0].isEmpty, parts[0].utf8.count <= 64, parts[1].utf8.count >= 3,
             parts[1].contains("."), !parts[1].hasPrefix("."), !parts[1].hasSuffix("."), !parts[1].contains(".."),
-            allowed, (6...emailLengthMax).contains(email.utf8.count)
+            allowed, email.unicodeScalars.count >= emailLengthMin, email.utf8.count <= emailLengthMax
         else { throw .invalid("email", "email must be a valid email") }
         return email
+    }
+
+    /// What RFC 5321 allows between quotation marks only: nobody's real address has it, and headers break on it.
+    private static let emailRefused = Set("<>(),;:\\\"[]".unicodeScalars)
+
+    /// An IANA name. Offsets such as "GMT+5" are refused: PostgreSQL reads their sign the other way round.
+    public static func acceptTimeZone(_ name: String) throws(AppError) -> String {
+        let known =
+            name == "UTC"
+            || (name.contains("/") && !name.hasPrefix("Etc/") && name.utf8.count <= timeZoneLengthMax
+                && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } && TimeZone(identifier: name) != nil)
+        guard known else { throw .invalid("time_zone", "time_zone must be an IANA name such as Europe/Berlin") }
+        return name
     }
 
     public static func acceptPassword(_ password: String) throws(AppError) -> String {
@@ -84,9 +110,7 @@ public struct User: Sendable, Equatable, Identifiable {
             username: String, email: String, password: String, firstName: String = "", lastName: String = "",
             phoneNumber: String = ""
         ) throws(AppError) {
-            self.username = try User.usernameField.accept(username)
-            // An @ in a name could be taken for somebody else's e-mail address at sign-in.
-            guard !self.username.contains("@") else { throw .invalid("username", "username may not contain @") }
+            self.username = try User.acceptUsername(username)
             self.email = try User.acceptEmail(email)
             self.password = try User.acceptPassword(password)
             self.firstName = try User.nameField("first_name").accept(firstName)
@@ -98,25 +122,25 @@ public struct User: Sendable, Equatable, Identifiable {
     /// A change of one's own profile; nil leaves a field as it is.
     public struct Change: Sendable {
         public let username: String?
+        public let email: String?
         public let firstName: String?
         public let lastName: String?
         public let phoneNumber: String?
         public let timeZone: String?
+        /// One of the user's own profile pictures.
         public let profileMediaID: Media.ID?
 
         public init(
-            username: String? = nil, firstName: String? = nil, lastName: String? = nil, phoneNumber: String? = nil,
-            timeZone: String? = nil, profileMediaID: Media.ID? = nil
+            username: String? = nil, email: String? = nil, firstName: String? = nil, lastName: String? = nil,
+            phoneNumber: String? = nil, timeZone: String? = nil, profileMediaID: Media.ID? = nil
         ) throws(AppError) {
-            self.username = if let username { try User.usernameField.accept(username) } else { nil }
-            guard self.username?.contains("@") != true else { throw .invalid("username", "username may not contain @") }
+            self.username = if let username { try User.acceptUsername(username) } else { nil }
+            self.email = if let email { try User.acceptEmail(email) } else { nil }
             self.firstName = if let firstName { try User.nameField("first_name").accept(firstName) } else { nil }
             self.lastName = if let lastName { try User.nameField("last_name").accept(lastName) } else { nil }
-            self.phoneNumber = if let phoneNumber { try User.nameField("phone_number").accept(phoneNumber) } else { nil }
-            if let timeZone, TimeZone(identifier: timeZone) == nil || timeZone.count > 64 {
-                throw .invalid("time_zone", "time_zone must be an IANA name such as Europe/Berlin")
-            }
-            self.timeZone = timeZone
+            self.phoneNumber =
+                if let phoneNumber { try User.nameField("phone_number").accept(phoneNumber) } else { nil }
+            self.timeZone = if let timeZone { try User.acceptTimeZone(timeZone) } else { nil }
             self.profileMediaID = profileMediaID
         }
     }

@@ -12,7 +12,10 @@ private final class FakeSessions: SessionRepository {
     struct Away: Error {}
     let state = Mutex<(ended: [(Session.ID, Date)], away: Bool)>(([], false))
 
-    func start(_: Session.Kind, user _: User.ID, refreshHash _: [UInt8]?, expiresAt _: Date) async throws -> Session { throw Away() }
+    func start(
+        _: Session.Kind, user _: User.ID, passwordHash _: String?, refreshHash _: [UInt8]?, expiresAt _: Date
+    ) async throws -> Session { throw Away() }
+    func prune(limit _: Int) async throws -> Int { throw Away() }
     func rotate(refreshHash _: [UInt8], newRefreshHash _: [UInt8], now _: Date) async throws -> Session { throw Away() }
     func end(_: Session.ID, user _: User.ID) async throws { throw Away() }
     func endAll(user _: User.ID) async throws { throw Away() }

@@ -1,8 +1,8 @@
 import Foundation
 
 public protocol AlertRepository: Sendable {
-    /// - Throws: `invalid` for a search without any positive term, place or remote filter; `conflict` for the same search again;
-    ///   `tooMany` beyond `JobAlert.perUserMax`.
+    /// - Throws: `invalid` for a search without any positive term, place or remote filter; `conflict` for the same
+    ///   search again; `tooMany` beyond `JobAlert.perUserMax`.
     func create(_ draft: JobAlert.Draft, owner: User.ID) async throws -> JobAlert
     /// - Throws: `notFound`, also for others' alerts.
     func find(_ id: JobAlert.ID, owner: User.ID) async throws -> JobAlert
@@ -13,11 +13,11 @@ public protocol AlertRepository: Sendable {
     /// What an unsubscribe page shows.
     func describe(_ id: JobAlert.ID) async throws -> (name: String, email: String)
 
-    /// Matches the postings against all alerts and writes the ledger; instant alerts get a mail and its work item, others
-    /// wait for their digest. Safe to repeat. Returns new ledger rows.
+    /// Matches the postings against all alerts and writes the ledger; instant alerts get a mail and its work item,
+    /// others wait for their digest. Safe to repeat. Returns new ledger rows.
     func match(_ postings: [JobPosting.ID], now: Date) async throws -> Int
-    /// Writes one mail for each alert whose digest is due at `now` in the person's time zone, with its work item, marking
-    /// the ledger rows in the same transaction. Safe to repeat and to run on many nodes.
+    /// Writes one mail for each alert whose digest is due at `now` in the person's time zone, with its work item,
+    /// marking the ledger rows in the same transaction. Safe to repeat and to run on many nodes.
     func collectDigests(now: Date, limit: Int) async throws -> Int
 }
 

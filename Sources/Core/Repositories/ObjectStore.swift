@@ -4,7 +4,8 @@ public protocol ObjectStore: Sendable {
     func create(_ key: String) async throws -> any ObjectWriter
     /// Nil when there is none.
     func size(_ key: String) async throws -> Int64?
-    /// A path on this machine with the object's bytes: the object itself or a temporary copy. For children and sendfile.
+    /// A path on this machine with the object's bytes: the object itself or a temporary copy. For children and
+    /// sendfile.
     func localPath(_ key: String) async throws -> String?
     /// Deleting what is not there is fine.
     func delete(_ key: String) async throws

@@ -1,7 +1,9 @@
 import Foundation
 
 public protocol CompanyRepository: Sendable {
-    /// Creates the representative's company or rewrites it: a person has one. A nil logo leaves the logo as it is.
+    /// Creates the representative's company or rewrites it: a person has one. A nil logo leaves the logo as it is; a
+    /// new one replaces the former, whose files are deleted (by a `delete_files` item).
+    /// - Throws: `forbidden` for a member who is not the company's representative.
     func save(_ draft: Company.Draft, logo: Media.Draft?, representative: User.ID) async throws -> Company
     /// - Throws: `notFound`.
     func find(_ id: Company.ID) async throws -> Company
@@ -12,22 +14,26 @@ public protocol CompanyRepository: Sendable {
 }
 
 public protocol PostingRepository: Sendable {
-    /// The author must be a member of a company, and the posting is that company's. A published one puts `match_alerts` into the
-    /// queue in the same transaction.
+    /// The author must be a member of a company, and the posting is that company's. A published one puts `match_alerts`
+    /// into the queue in the same transaction.
     /// - Throws: `forbidden` when the author has no company.
     func create(_ draft: JobPosting.Draft, author: User.ID) async throws -> JobPosting
     /// Anyone's view: drafts are `notFound` except for members of the company; closed and expired ones are found.
     func find(_ id: JobPosting.ID, viewer: User.ID?) async throws -> JobPosting
-    /// `edit` gives the new draft from the present one, inside the transaction.
-    /// - Throws: `notFound` when the editor is no member of the posting's company.
+    /// `edit` gives the new draft from the present one, inside the transaction, on the row as it is locked.
+    /// - Throws: `notFound` when the editor is no member of the posting's company; what `edit` throws.
     func update(
-        _ id: JobPosting.ID, editor: User.ID, _ edit: @escaping @Sendable (JobPosting) throws(AppError) -> JobPosting.Draft
+        _ id: JobPosting.ID, editor: User.ID,
+        _ edit: @escaping @Sendable (JobPosting) throws(AppError) -> JobPosting.Draft
     ) async throws -> JobPosting
-    /// - Throws: `notFound` likewise. Returns what was deleted.
+    /// Its applications go with it, and their CVs (by `delete_files` items). Returns what was deleted.
+    /// - Throws: `notFound` likewise.
     func delete(_ id: JobPosting.ID, editor: User.ID) async throws -> JobPosting
-    /// Open postings of everyone (published, not expired), newest id first.
+    /// Open postings of everyone (published, not expired), newest id first. The total is counted exactly up to
+    /// `JobPosting.countedMax` and estimated beyond.
     func list(offset: Int, limit: Int, counted: Bool, now: Date) async throws -> (postings: [JobPosting], total: Int64?)
-    /// All postings of the user's company with their applications, newest id first; empty without a company.
+    /// The postings of the user's company with their applications, newest id first (at most `JobPosting.mineMax`, with
+    /// `JobPosting.mineApplicationsMax` applications in all); empty without a company.
     func mine(of user: User.ID) async throws -> [PostingWithApplications]
 }
 

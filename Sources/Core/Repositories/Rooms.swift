@@ -9,8 +9,8 @@ public protocol RoomRepository: Sendable {
     func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)]
     /// Members of many rooms at once, for delivery.
     func members(of rooms: [Room.ID]) async throws -> [Room.ID: [User.ID]]
-    /// One transaction for all of them: rooms locked in id order, numbered without gaps, one `room_changes` row and at most one
-    /// NOTIFY at the end. Outcomes in the order of the drafts.
+    /// One transaction for all of them: rooms locked in id order, numbered without gaps, one `room_changes` row and at
+    /// most one NOTIFY at the end. Outcomes in the order of the drafts.
     func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome]
     /// Messages after a seq, oldest first, at most `limit` a room, in (room, seq) order.
     func messages(after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) async throws -> [Message]
