@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format migrate smoke clean-local
+.PHONY: help run test bench lint format migrate smoke clean-local
 
 PORT ?= 8080
 FILTER ?=
@@ -17,6 +17,9 @@ run: ## Start everything on http://localhost:8080 with real postings in it (PORT
 
 test: ## Build with warnings as errors and run every test (FILTER=Name for one Swift suite)
 	@exec ops/scripts/test "$(FILTER)"
+
+bench: ## Measure against nginx, pgbench and FastAPI on this machine, and print the ratios
+	@exec ops/scripts/bench
 
 lint: ## Check doors, sizes and house rules, the shell scripts, and Swift formatting
 	@exec ops/scripts/lint
