@@ -1,0 +1,135 @@
+import EventLoop
+
+/// What the parts of one loop's share of the driver have in common.
+struct LaneContext {
+    let loop: EventLoop
+    let configuration: PostgresConfiguration
+    let executed: Counter
+    let random: @Sendable () -> Double
+    let log: @Sendable (PostgresEvent) -> Void
+    /// Gives a lane's connection parameters, now or after the host's name was looked up.
+    let parameters: (LaneKind, @escaping (Result<[(keyword: String, value: String)], any Error>) -> Void) -> Void
+    /// Someone waits, so the clock must be looked at.
+    let startTicking: () -> Void
+}
+
+/// The connections of one lane on one loop: opened when there is need, at most so many, again after a failure with
+/// growing pauses.
+final class ChannelSet {
+    let lane: LaneKind
+    private let context: LaneContext
+    private let channelsMax: Int
+    private(set) var channels: [Channel] = []
+    private var isOpening = false
+    private var isClosed = false
+    private var backoff: Backoff
+    private var retry: LoopTimer?
+    private let pipeline: () -> Pipeline<QueryResult>
+
+    var onReady: () -> Void = {}
+    var onAction: (Pipeline<QueryResult>.Action) -> Void = { _ in }
+    var onProgress: () -> Void = {}
+    /// - Parameter Channel: the one that is gone; its units have been settled.
+    var onLost: (Channel) -> Void = { _ in }
+
+    init(
+        _ lane: LaneKind, max channelsMax: Int, context: LaneContext, pipeline: @escaping () -> Pipeline<QueryResult>
+    ) {
+        self.lane = lane
+        self.channelsMax = channelsMax
+        self.context = context
+        self.pipeline = pipeline
+        backoff = Backoff(
+            firstMilliseconds: context.configuration.reconnectFirstMilliseconds,
+            maxMilliseconds: context.configuration.reconnectMilliseconds)
+    }
+
+    var hasReady: Bool { channels.contains { $0.isReady } }
+
+    /// Opens one more connection, unless there are enough, one is being opened, or it is too early to try again.
+    func grow() {
+        guard !isClosed, !isOpening, retry == nil, channels.count < channelsMax else { return }
+        isOpening = true
+        context.parameters(lane) { [weak self] result in
+            guard let self, !isClosed else { return }
+            switch result {
+            case .success(let parameters): open(parameters)
+            case .failure(let error): failed("\(error)")
+            }
+        }
+    }
+
+    private func open(_ parameters: [(keyword: String, value: String)]) {
+        let events = Channel.Events(
+            ready: { [unowned self] _ in
+                isOpening = false
+                context.log(PostgresEvent(.connected, lane))
+                onReady()
+            },
+            acted: { [unowned self] in onAction($0) },
+            progressed: { [unowned self] channel in
+                channel.hasAnswered = true
+                backoff.reset()
+                onProgress()
+            },
+            lost: { [unowned self] in lost($0, $1, $2) })
+        let channel = Channel(on: context.loop, pipeline: pipeline(), executed: context.executed, events: events)
+        channels.append(channel)
+        channel.open(parameters, milliseconds: UInt64(context.configuration.connectMilliseconds))
+    }
+
+    private func lost(_ channel: Channel, _ reason: String, _ actions: [Pipeline<QueryResult>.Action]) {
+        channels.removeAll { $0 === channel }
+        if channel.hasAnswered {
+            context.log(PostgresEvent(.connectionLost, lane, reason: reason))
+        } else {
+            // Never opened, or opened only to be dropped: at once again would be a busy loop.
+            failed(reason)
+        }
+        // Backwards, since what is to be sent again goes to the front of the queue.
+        for action in actions.reversed() { onAction(action) }
+        onLost(channel)
+    }
+
+    private func failed(_ reason: String) {
+        isOpening = false
+        let pause = backoff.next(random: context.random())
+        context.log(PostgresEvent(.connectFailed, lane, reason: reason, retryMilliseconds: pause))
+        let timer = LoopTimer(on: context.loop) { [weak self] in
+            self?.retry = nil
+            self?.onReady()
+        }
+        timer.start(milliseconds: pause)
+        retry = timer
+    }
+
+    /// Gives up connections whose server has been silent for longer than its own limits allow.
+    func dropStalled(now: UInt64) {
+        let limit = context.configuration.statementMilliseconds(lane)
+        guard limit > 0 else { return }
+        for channel in channels where channel.isReady && !channel.isIdle {
+            // A group is answered as a whole, so each of its statements may take its time.
+            let allowed = UInt64(limit * max(1, channel.unitsInFlight)) + Self.stallGraceMilliseconds
+            if now > channel.heard + allowed { channel.lose("the server is silent") }
+        }
+    }
+
+    /// Beyond `statement_timeout`, for the network and a busy server.
+    static let stallGraceMilliseconds: UInt64 = 5_000
+
+    /// Closes what is idle; true when nothing is left.
+    func closeIdle() -> Bool {
+        isClosed = true
+        retry?.cancel()
+        retry = nil
+        for channel in channels where channel.isIdle || !channel.isReady { channel.close() }
+        channels.removeAll { $0.isIdle || !$0.isReady }
+        return channels.isEmpty
+    }
+
+    func closeAll() {
+        isClosed = true
+        for channel in channels { channel.lose("the database was closed") }
+        channels = []
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+
+/// What a connection is used for. Each has connections of its own.
+enum LaneKind: String, Sendable {
+    case short, long, write, leased, listen
+}
+
+/// libpq's parameters for each lane, with host names looked up.
+struct ConnectionPlan: Sendable {
+    private let configuration: PostgresConfiguration
+    private let base: [String: String]
+
+    /// More addresses than this of one host are not tried.
+    static let addressesMax = 8
+
+    init(_ configuration: PostgresConfiguration) {
+        self.configuration = configuration
+        var base = configuration.parameters
+        base["client_encoding"] = "UTF8"
+        // A dead peer is noticed within about 25 s even where nothing is being sent.
+        base["keepalives_idle"] = base["keepalives_idle"] ?? "10"
+        base["keepalives_interval"] = base["keepalives_interval"] ?? "5"
+        base["keepalives_count"] = base["keepalives_count"] ?? "3"
+        base["tcp_user_timeout"] = base["tcp_user_timeout"] ?? "20000"
+        // libpq would look for Kerberos tickets first, which may block.
+        base["gssencmode"] = base["gssencmode"] ?? "disable"
+        // A standby takes neither writes nor LISTEN, so it is not what we want, whatever its place in the list.
+        base["target_session_attrs"] = base["target_session_attrs"] ?? "primary"
+        self.base = base
+    }
+
+    /// Whether `resolved()` has to ask the resolver, which blocks.
+    var needsResolving: Bool {
+        guard base["hostaddr"] == nil else { return false }
+        return hosts.contains { !$0.isEmpty && !Self.isSocket($0) && !Self.isNumeric($0) }
+    }
+
+    private var hosts: [String] {
+        (base["host"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private static func isSocket(_ host: String) -> Bool { host.hasPrefix("/") || host.hasPrefix("@") }
+
+    private static func isNumeric(_ host: String) -> Bool {
+        var four = in_addr()
+        var six = in6_addr()
+        return inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1
+    }
+
+    /// The parameters with every name replaced by its addresses, in order; names stay beside them for TLS. Blocks.
+    func resolved() throws -> [String: String] {
+        guard needsResolving else { return base }
+        let ports = (base["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        var names: [String] = []
+        var addresses: [String] = []
+        var targets: [String] = []
+        for (index, host) in hosts.enumerated() {
+            let port = ports.count == 1 ? ports[0] : (index < ports.count ? ports[index] : "")
+            let found = host.isEmpty || Self.isSocket(host) ? [""] : try Self.addresses(of: host)
+            for address in found {
+                names.append(host)
+                addresses.append(address)
+                targets.append(port)
+            }
+        }
+        var parameters = base
+        parameters["host"] = names.joined(separator: ",")
+        parameters["hostaddr"] = addresses.joined(separator: ",")
+        if base["port"] != nil { parameters["port"] = targets.joined(separator: ",") }
+        return parameters
+    }
+
+    private static func addresses(of host: String) throws -> [String] {
+        if isNumeric(host) { return [host] }
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, nil, &hints, &list)
+        guard code == 0 else { throw PostgresConfigurationError("the host's name is not known") }
+        defer { freeaddrinfo(list) }
+        var found: [String] = []
+        var entry = list
+        while let info = entry?.pointee, found.count < addressesMax {
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            if getnameinfo(info.ai_addr, info.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 {
+                let name = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                if !found.contains(name) { found.append(name) }
+            }
+            entry = info.ai_next
+        }
+        return found
+    }
+
+    /// Adds what a lane asks of its sessions.
+    func parameters(_ resolved: [String: String], for lane: LaneKind) -> [(keyword: String, value: String)] {
+        var parameters = resolved
+        parameters["application_name"] = "\(configuration.applicationName)/\(lane.rawValue)"
+        if configuration.sendsOptions {
+            let own = settings(for: lane).map { "-c \($0.name)=\(Self.escape($0.value))" }
+            // What the URL says comes last, and so holds.
+            parameters["options"] = (own + [parameters["options"] ?? ""]).joined(separator: " ")
+        }
+        return parameters.map { (keyword: $0.key, value: $0.value) }
+    }
+
+    /// In `options` a space separates; a backslash before it keeps it (PostgreSQL manual, 34.1.2).
+    private static func escape(_ value: String) -> String {
+        value.replacing("\\", with: "\\\\").replacing(" ", with: "\\ ")
+    }
+
+    private func settings(for lane: LaneKind) -> [(name: String, value: String)] {
+        var settings = [
+            (name: "client_min_messages", value: "warning"),
+            (name: "TimeZone", value: "UTC"),
+            (name: "DateStyle", value: "ISO"),
+            (name: "idle_in_transaction_session_timeout", value: "\(configuration.idleInTransactionMilliseconds)"),
+            (name: "lock_timeout", value: "\(configuration.lockMilliseconds)"),
+            (name: "statement_timeout", value: "\(configuration.statementMilliseconds(lane))"),
+        ]
+        if lane == .short || lane == .long {
+            settings.append((name: "default_transaction_read_only", value: "on"))
+        }
+        return settings
+    }
+}
+
+extension PostgresConfiguration {
+    func statementMilliseconds(_ lane: LaneKind) -> Int {
+        switch lane {
+        case .short: shortMilliseconds
+        case .long: longMilliseconds
+        case .write: writeMilliseconds
+        case .leased: leasedMilliseconds
+        case .listen: 0
+        }
+    }
+}

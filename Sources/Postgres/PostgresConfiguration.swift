@@ -1,0 +1,99 @@
+import Cpq
+import Foundation
+
+/// Where the database is and how much of it may be used. The password is in here and in no description.
+public struct PostgresConfiguration: Sendable {
+    /// Short reads by key: connections of each loop.
+    public var shortPerLoop = 1
+    /// Searches and lists: connections of the process.
+    public var longMax = 2
+    /// Single writes and batches: connections of the process. Each is pipelined.
+    public var writeMax = 4
+    /// Transactions, COPY, sessions: connections of the process.
+    public var leasedMax = 4
+
+    /// `statement_timeout` of each lane. 0 is none.
+    public var shortMilliseconds = 100
+    public var longMilliseconds = 2_000
+    public var writeMilliseconds = 5_000
+    public var leasedMilliseconds = 30_000
+    /// A transaction whose owner is silent for so long is ended by the server.
+    public var idleInTransactionMilliseconds = 30_000
+    /// How long a statement waits for another's lock before it gives up.
+    public var lockMilliseconds = 5_000
+
+    /// How long a statement waits for a connection before `PostgresUnavailable`.
+    public var acquireMilliseconds = 3_000
+    /// How long connecting may take, name look-up excluded.
+    public var connectMilliseconds = 5_000
+    /// Statements that wait in one lane of one loop; more are refused with `PostgresUnavailable.busy`.
+    public var queueMax = 20_000
+    public var reconnectFirstMilliseconds = 50
+    public var reconnectMilliseconds = 2_000
+
+    /// Shown in `pg_stat_activity`, followed by `/` and the lane.
+    public var applicationName = "martlet"
+    /// False behind a pooler that gives each transaction another server connection: nothing is prepared.
+    public var preparesStatements = true
+    /// False behind a pooler that refuses start-up options: timeouts and read-only lanes are then the pooler's to set.
+    public var sendsOptions = true
+
+    /// libpq's keywords as the URL gave them.
+    private(set) var parameters: [String: String]
+
+    /// - Parameter url: `postgres://user:password@host:port/database?…`, or libpq's `host=… dbname=…` form
+    ///   (PostgreSQL manual, 34.1.1).
+    public init(url: String) throws(PostgresConfigurationError) {
+        guard !url.isEmpty else { throw PostgresConfigurationError("the connection string is empty") }
+        guard !url.utf8.contains(0) else { throw PostgresConfigurationError("the connection string has a NUL in it") }
+        var message: UnsafeMutablePointer<CChar>?
+        guard let options = PQconninfoParse(url, &message) else {
+            defer { PQfreemem(message) }
+            let text = message.map { String(cString: $0) } ?? ""
+            throw PostgresConfigurationError(Self.withoutQuotes(text))
+        }
+        defer { PQconninfoFree(options) }
+        var parameters: [String: String] = [:]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let value = option.pointee.val { parameters[String(cString: keyword)] = String(cString: value) }
+            option += 1
+        }
+        self.parameters = parameters
+    }
+
+    /// What libpq quotes may be the password.
+    private static func withoutQuotes(_ message: String) -> String {
+        let parts = message.split(separator: "\"", omittingEmptySubsequences: false)
+        let kept = parts.enumerated().map { $0.offset.isMultiple(of: 2) ? String($0.element) : "…" }
+        return kept.joined(separator: "\"").trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    public var host: String { parameters["host"] ?? parameters["hostaddr"] ?? "" }
+    public var database: String { parameters["dbname"] ?? parameters["user"] ?? "" }
+
+    /// The same server, user and limits, another database.
+    public func with(database: String) throws(PostgresConfigurationError) -> PostgresConfiguration {
+        guard !database.isEmpty, !database.utf8.contains(0) else {
+            throw PostgresConfigurationError("a database's name is neither empty nor has it a NUL")
+        }
+        var other = self
+        other.parameters["dbname"] = database
+        return other
+    }
+}
+
+/// A connection string that cannot be used. Never quotes it.
+public struct PostgresConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
+    public let reason: String
+    init(_ reason: String) { self.reason = reason }
+    public var description: String { "not a PostgreSQL connection string: \(reason)" }
+}
+
+extension PostgresConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String {
+        "postgres \(parameters["user"] ?? "")@\(host):\(parameters["port"] ?? "5432")/\(database)"
+    }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
