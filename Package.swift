@@ -55,7 +55,7 @@ let package = Package(
         // The runtime.
         module("EventLoop", ["Cuv"]),
         module("HTTPServer", ["EventLoop", "Cllhttp"]),
-        module("WebSocket", ["EventLoop", "HTTPServer", "Cwslay", "Czlib", "Copenssl"]),
+        module("WebSocket", ["EventLoop", "HTTPServer", "Czlib", "Copenssl"]),
         module("Postgres", ["EventLoop", "Cpq"]),
         module("Transfer", ["EventLoop", "Ccurl"]),
         module("Crypto", ["Copenssl", "Cargon2"]),
@@ -89,7 +89,7 @@ let package = Package(
             path: "Tests/TestSupport", swiftSettings: swift),
         tests("EventLoopTests", ["EventLoop"]),
         tests("HTTPServerTests", ["EventLoop", "HTTPServer"]),
-        tests("WebSocketTests", ["EventLoop", "HTTPServer", "WebSocket"]),
+        tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "TestSupport", "WebSocket"]),
         tests("PostgresTests", ["EventLoop", "Postgres", "TestSupport"]),
         tests("TransferTests", ["EventLoop", "Transfer"]),
         tests("CryptoTests", ["Crypto"]),
@@ -100,7 +100,12 @@ let package = Package(
         tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "TestSupport"]),
         tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
         tests("GatewayAppTests", ["Core", "CoreHTTP", "GatewayApp", "HTTPServer", "ServiceKit", "TestSupport"]),
-        tests("ChatAppTests", ["ChatApp", "Core", "CoreHTTP", "TestSupport"]),
+        tests(
+            "ChatAppTests",
+            [
+                "ChatApp", "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "HTTPServer", "Postgres",
+                "ServiceKit", "TestSupport", "WebSocket",
+            ]),
         tests("WorkerAppTests", ["Core", "ServiceKit", "TestSupport", "WorkerApp"]),
         tests("OperatorAppTests", ["Core", "OperatorApp", "TestSupport"]),
         tests("TidyTests", []),
