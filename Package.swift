@@ -66,6 +66,7 @@ let package = Package(
         // The product.
         module("Core", []),
         module("CorePostgres", ["Core", "Postgres"]),
+        module("MediaStore", ["Core", "EventLoop"]),
         module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
         module("GatewayApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "SafeHTML", "ServiceKit"]),
         module("ChatApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "WebSocket", "ServiceKit"]),
@@ -74,12 +75,15 @@ let package = Package(
 
         program(
             "martlet-gateway",
-            ["Core", "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "Postgres", "ServiceKit"]),
+            ["Core", "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "MediaStore", "Postgres", "ServiceKit"]),
         program(
             "martlet-chat", ["Core", "CoreHTTP", "CorePostgres", "ChatApp", "EventLoop", "Postgres", "ServiceKit"]),
         program(
             "martlet-worker",
-            ["Core", "CorePostgres", "EventLoop", "MediaTools", "Postgres", "ServiceKit", "WorkerApp"]),
+            [
+                "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "ServiceKit",
+                "Transfer", "WorkerApp",
+            ]),
         program(
             "martlet", ["Core", "CorePostgres", "EventLoop", "OperatorApp", "Postgres", "ServiceKit"]),
 
@@ -91,7 +95,7 @@ let package = Package(
         tests("HTTPServerTests", ["EventLoop", "HTTPServer"]),
         tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "TestSupport", "WebSocket"]),
         tests("PostgresTests", ["EventLoop", "Postgres", "TestSupport"]),
-        tests("TransferTests", ["EventLoop", "Transfer"]),
+        tests("TransferTests", ["EventLoop", "TestSupport", "Transfer"]),
         tests("CryptoTests", ["Crypto"]),
         tests("MediaToolsTests", ["MediaTools"]),
         tests("SafeHTMLTests", ["SafeHTML"]),
@@ -106,7 +110,13 @@ let package = Package(
                 "ChatApp", "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "HTTPServer", "Postgres",
                 "ServiceKit", "TestSupport", "WebSocket",
             ]),
-        tests("WorkerAppTests", ["Core", "ServiceKit", "TestSupport", "WorkerApp"]),
+        tests("MediaStoreTests", ["Core", "EventLoop", "MediaStore"]),
+        tests(
+            "WorkerAppTests",
+            [
+                "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "ServiceKit",
+                "TestSupport", "Transfer", "WorkerApp",
+            ]),
         tests("OperatorAppTests", ["Core", "OperatorApp", "TestSupport"]),
         tests("TidyTests", []),
     ]
