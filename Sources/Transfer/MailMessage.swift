@@ -1,7 +1,7 @@
 import Foundation
 
-/// A mail as bytes for SMTP: RFC 5322 with MIME (RFC 2045–2047), all of it 7-bit with short lines, so that every server
-/// passes it on unchanged. Whatever a value holds, it stays inside its header.
+/// A mail as bytes for SMTP: RFC 5322 with MIME (RFC 2045 to 2047), all of it 7-bit with short lines, so that every
+/// server passes it on unchanged. Whatever a value holds, it stays inside its header.
 public struct MailMessage: Sendable {
     /// A name and an address: `Martlet <martlet@example.org>`.
     public struct Mailbox: Sendable, Equatable {

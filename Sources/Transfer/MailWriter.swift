@@ -6,8 +6,8 @@ struct MailWriter {
     static let lineColumnsMax = 78
     /// RFC 2045 section 6.7: of quoted-printable, with the "=" of a soft break.
     static let quotedColumnsMax = 76
-    /// Bytes in one encoded-word: as base64 between `=?utf-8?B?` and `?=` they are 68 characters, so that a word fits on
-    /// the line with `Subject:` (RFC 2047 section 2 allows 75).
+    /// Bytes in one encoded-word: as base64 between `=?utf-8?B?` and `?=` they are 68 characters, so that a word fits
+    /// on the line with `Subject:` (RFC 2047 section 2 allows 75).
     static let encodedWordBytesMax = 42
 
     private(set) var bytes: [UInt8] = []
@@ -38,7 +38,8 @@ struct MailWriter {
         if display.isEmpty {
             words("\(name):", [address])
         } else if Self.isPlain(display), display.utf8.count < 60 {
-            let quoted = display.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"")
+            let escaped = display.replacingOccurrences(of: "\\", with: "\\\\")
+            let quoted = escaped.replacingOccurrences(of: "\"", with: "\\\"")
             words("\(name):", ["\"\(quoted)\"", address])
         } else {
             words("\(name):", Self.encodedWords(display) + [address])

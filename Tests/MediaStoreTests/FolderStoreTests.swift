@@ -112,7 +112,9 @@ final class TemporaryFolder: Sendable {
         await #expect(throws: StoreError(.badKey)) { try await store.delete(key) }
     }
 
-    @Test("keys of ours are taken", arguments: ["a", "up/0f/0f.png", "va/00/00_large-2", String(repeating: "a", count: 200)])
+    @Test(
+        "keys of ours are taken",
+        arguments: ["a", "up/0f/0f.png", "va/00/00_large-2", String(repeating: "a", count: 200)])
     func goodKeys(key: String) async throws {
         let store = try FolderStore(root: folder.path, offload: pool)
         try await store.create(key).commit()

@@ -111,11 +111,60 @@ public final class SMTPSink: Sendable {
     private func serve(_ peer: Int32) {
         guard let file = fdopen(peer, "r") else { return }
         defer { fclose(file) }
+        let talk = Talk(peer: peer, file: file)
+        guard talk.say(script.greeting) else { return }
+        var (from, to, trusted) = ("", [String](), script.credentials == nil)
+        while let line = talk.hear() {
+            let upper = line.uppercased()
+            if upper.hasPrefix("EHLO") {
+                guard talk.say(script.credentials == nil ? "250 sink" : "250-sink\r\n250 AUTH PLAIN") else { return }
+            } else if upper.hasPrefix("AUTH PLAIN") {
+                trusted = isTrusted(line, talk)
+                guard talk.say(trusted ? "235 welcome" : "535 no") else { return }
+            } else if upper.hasPrefix("MAIL FROM:") {
+                (from, to) = (Self.path(line), [])
+                guard talk.say(trusted ? script.from(from) : "530 who are you") else { return }
+            } else if upper.hasPrefix("RCPT TO:") {
+                to.append(Self.path(line))
+                guard talk.say(script.recipient(Self.path(line))) else { return }
+            } else if upper == "DATA" {
+                guard let data = talk.data() else { return }
+                guard talk.say(script.data(keep(Mail(from: from, to: to, data: data)))) else { return }
+            } else if upper == "QUIT" {
+                _ = talk.say("221 bye")
+                return
+            } else {
+                guard talk.say(upper == "RSET" || upper == "NOOP" ? "250 fine" : "500 what") else { return }
+            }
+        }
+    }
+
+    private func isTrusted(_ line: String, _ talk: Talk) -> Bool {
+        var word = String(line.dropFirst(10)).trimmingCharacters(in: .whitespaces)
+        if word.isEmpty {
+            guard talk.say("334 "), let next = talk.hear() else { return false }
+            word = next
+        }
+        let given = Data(base64Encoded: word).map { String(decoding: $0, as: UTF8.self) }
+        return given == script.credentials.map { "\0\($0.user)\0\($0.password)" }
+    }
+
+    private static func path(_ line: String) -> String {
+        guard let open = line.firstIndex(of: "<"), let close = line.firstIndex(of: ">") else { return "" }
+        return String(line[line.index(after: open)..<close])
+    }
+
+    /// Lines in and out of one connection.
+    private struct Talk {
+        let peer: Int32
+        let file: UnsafeMutablePointer<FILE>
+
         func say(_ line: String?) -> Bool {
             guard let line else { return false }
             let bytes = Array((line + "\r\n").utf8)
             return send(peer, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
         }
+
         func hear() -> String? {
             var line: UnsafeMutablePointer<CChar>?
             var capacity = 0
@@ -125,50 +174,15 @@ public final class SMTPSink: Sendable {
             let bytes = UnsafeRawBufferPointer(start: line, count: count)
             return String(decoding: bytes, as: UTF8.self).replacingOccurrences(of: "\r\n", with: "")
         }
-        guard say(script.greeting) else { return }
-        var from = ""
-        var to: [String] = []
-        var trusted = script.credentials == nil
-        while let line = hear() {
-            let upper = line.uppercased()
-            if upper.hasPrefix("EHLO") {
-                guard say(script.credentials == nil ? "250 sink" : "250-sink\r\n250 AUTH PLAIN") else { return }
-            } else if upper.hasPrefix("AUTH PLAIN") {
-                var word = String(line.dropFirst(10)).trimmingCharacters(in: .whitespaces)
-                if word.isEmpty {
-                    guard say("334 "), let next = hear() else { return }
-                    word = next
-                }
-                let given = Data(base64Encoded: word).map { String(decoding: $0, as: UTF8.self) }
-                trusted = given == script.credentials.map { "\0\($0.user)\0\($0.password)" }
-                guard say(trusted ? "235 welcome" : "535 no") else { return }
-            } else if upper.hasPrefix("MAIL FROM:") {
-                (from, to) = (Self.path(line), [])
-                guard say(trusted ? script.from(from) : "530 who are you") else { return }
-            } else if upper.hasPrefix("RCPT TO:") {
-                to.append(Self.path(line))
-                guard say(script.recipient(Self.path(line))) else { return }
-            } else if upper == "DATA" {
-                guard say("354 go on") else { return }
-                var lines: [String] = []
-                while true {
-                    guard let line = hear() else { return }
-                    if line == "." { break }
-                    lines.append(line.hasPrefix(".") ? String(line.dropFirst()) : line)
-                }
-                let index = keep(Mail(from: from, to: to, data: lines.map { $0 + "\r\n" }.joined()))
-                guard say(script.data(index)) else { return }
-            } else if upper == "QUIT" {
-                _ = say("221 bye")
-                return
-            } else {
-                guard say(upper == "RSET" || upper == "NOOP" ? "250 fine" : "500 what") else { return }
-            }
-        }
-    }
 
-    private static func path(_ line: String) -> String {
-        guard let open = line.firstIndex(of: "<"), let close = line.firstIndex(of: ">") else { return "" }
-        return String(line[line.index(after: open)..<close])
+        func data() -> String? {
+            guard say("354 go on") else { return nil }
+            var data = ""
+            while let line = hear() {
+                if line == "." { return data }
+                data += (line.hasPrefix(".") ? String(line.dropFirst()) : line) + "\r\n"
+            }
+            return nil
+        }
     }
 }

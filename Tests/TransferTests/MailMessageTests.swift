@@ -47,7 +47,8 @@ import Testing
     }
 
     @Test("a value cannot begin a header of its own", arguments: [
-        "a\r\nBcc: c@example.org", "a\nBcc: c@example.org", "a\rBcc: c@example.org", "a\r\n\r\nbody", "ü\r\nBcc: c@example.org",
+        "a\r\nBcc: c@example.org", "a\nBcc: c@example.org", "a\rBcc: c@example.org", "a\r\n\r\nbody",
+        "ü\r\nBcc: c@example.org",
         "a\u{2028}Bcc: x", "a\u{85}Bcc: x", "a\u{0}b", "a\u{b}Bcc: x",
     ])
     func injection(value: String) throws {
@@ -60,7 +61,8 @@ import Testing
     }
 
     @Test("any text goes through encoded words and comes back", arguments: [
-        "Grüße aus Zürich", "日本語の求人が十二件あります。とても長い件名なので折り返されなければなりません。",
+        "Grüße aus Zürich",
+        "日本語の求人が十二件あります。とても長い件名なので折り返されなければなりません。",
         String(repeating: "👩‍🚀", count: 40), "=?utf-8?B?aGk=?=", String(repeating: "x", count: 300), "a  b",
     ])
     func encodedWords(text: String) throws {
@@ -88,7 +90,8 @@ import Testing
     }
 
     @Test("quoted-printable keeps every character, short lines and trailing spaces", arguments: [
-        "", "a", "a \nb\t\n c", String(repeating: "x", count: 1000), String(repeating: "ü", count: 200), "=", ".\n..\n",
+        "", "a", "a \nb\t\n c", String(repeating: "x", count: 1000),
+        String(repeating: "ü", count: 200), "=", ".\n..\n",
         "a\r\nb\n", String(repeating: "=", count: 77), "--=_martlet--",
     ])
     func quotedPrintable(text: String) throws {
@@ -122,7 +125,8 @@ import Testing
         let odd = try #require(MailMessage.Mailbox(name: "A \"B\" \\ C", address: "a@example.org"))
         #expect(head(try message(from: odd))[0] == #"From: "A \"B\" \\ C" <a@example.org>"#)
         #expect(MailMessage.Mailbox("a@example.org") == MailMessage.Mailbox(address: "a@example.org"))
-        #expect(MailMessage.Mailbox("\"X Y\" <a@example.org>") == MailMessage.Mailbox(name: "X Y", address: "a@example.org"))
+        let named = MailMessage.Mailbox(name: "X Y", address: "a@example.org")
+        #expect(MailMessage.Mailbox("\"X Y\" <a@example.org>") == named)
         #expect(MailMessage.Mailbox("X <a@example.org") == nil)
     }
 
@@ -131,7 +135,8 @@ import Testing
         for id in ["", "a", "a@", "@a", "a@b@c", "a@b\r\nX: y", "<a@b>", "a b@c"] {
             #expect(throws: SMTPError.malformed("not a Message-ID")) {
                 _ = try MailMessage(
-                    from: from, to: to, subject: "", messageID: id, date: Date(), text: "", html: "", unsubscribeURL: nil)
+                    from: from, to: to, subject: "", messageID: id, date: Date(), text: "", html: "",
+                    unsubscribeURL: nil)
             }
         }
         for url in ["ftp://a", "https://a b", "https://a>", "mailto:a@b", "https://ü"] {

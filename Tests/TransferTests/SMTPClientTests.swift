@@ -147,7 +147,8 @@ func client(_ sink: SMTPSink, secondsMax: Int = 20) throws -> SMTPClient {
     }
 
     @Test("addresses and messages that could break a line are refused before a connection", arguments: [
-        "b@example.org\r\nRCPT TO:<c@example.org>", "b@example.org>", "<b@example.org", "b c@example.org", "b", "@b", "b@",
+        "b@example.org\r\nRCPT TO:<c@example.org>", "b@example.org>", "<b@example.org", "b c@example.org", "b", "@b",
+        "b@",
         "b@c@d", "bé@example.org", "",
     ])
     func badAddresses(address: String) async throws {
@@ -171,7 +172,8 @@ func client(_ sink: SMTPSink, secondsMax: Int = 20) throws -> SMTPClient {
     }
 
     @Test("URLs that are no mail server's are refused", arguments: [
-        "", "http://a", "smtp:", "smtp://", "smtp://a/path", "smtp://a?x=y", "smtps://a?starttls=required", "smtp://a b",
+        "", "http://a", "smtp:", "smtp://", "smtp://a/path", "smtp://a?x=y", "smtps://a?starttls=required",
+        "smtp://a b",
     ])
     func badURLs(url: String) {
         #expect(SMTPClient.Configuration(url: url) == nil)
