@@ -77,6 +77,11 @@ public struct PostgresDecodingError: Error, Sendable, Equatable, CustomStringCon
     public let column: String
     public let reason: Reason
 
+    public init(column: String, reason: Reason) {
+        self.column = column
+        self.reason = reason
+    }
+
     public var description: String {
         switch reason {
         case .noSuchColumn: "column \(column): there is no such column"

@@ -45,8 +45,12 @@ public struct SQL: ExpressibleByStringInterpolation, Sendable {
             digest = Key.mix(digest, literal)
         }
 
-        public mutating func appendInterpolation(_ value: some PostgresEncodable) {
-            let bind = value.postgresBind
+        public mutating func appendInterpolation(_ value: some PostgresEncodable) { append(value.postgresBind) }
+
+        /// Nil is NULL. Of its own, so that the compiler does not take the optional for an oversight.
+        public mutating func appendInterpolation<T: PostgresEncodable>(_ value: T?) { append(value.postgresBind) }
+
+        private mutating func append(_ bind: PostgresBind) {
             if problem == nil { problem = bind.problem }
             binds.append(bind)
             pieces.append(.bind)
