@@ -1,0 +1,144 @@
+import Core
+import Foundation
+import Postgres
+
+public struct PostgresUsers: UserRepository {
+    private let db: Database
+    private let notify: Bool
+
+    public init(db: Database, notify: Bool = true) {
+        self.db = db
+        self.notify = notify
+    }
+
+    public func create(_ draft: User.Draft, passwordHash: String) async throws -> User {
+        try await mapped {
+            let created = try await db.write.first(
+                """
+                INSERT INTO users AS u (username, email, password_hash, first_name, last_name, phone_number)
+                VALUES (\(draft.username), \(draft.email), \(passwordHash), \(draft.firstName), \(draft.lastName),
+                        \(draft.phoneNumber))
+                RETURNING \(Columns.user)
+                """
+            ) { row in
+                var reader = RowReader(row)
+                return try reader.user()
+            }
+            return try created.orNotFound()
+        }
+    }
+
+    public func find(_ id: User.ID) async throws -> User {
+        try await mapped {
+            let user = try await db.short.first(
+                """
+                SELECT \(Columns.user) FROM users u WHERE u.id = \(id)
+                """
+            ) { row in
+                var reader = RowReader(row)
+                return try reader.user()
+            }
+            return try user.orNotFound()
+        }
+    }
+
+    public func findForSignIn(identifier: String) async throws -> (user: User, passwordHash: String?)? {
+        // Names have no @ and addresses have one, so that nobody signs in by a name that looks like another's address.
+        let email = identifier.contains("@") ? identifier.lowercased() : nil
+        return try await mapped {
+            try await db.short.first(
+                """
+                SELECT u.password_hash, \(Columns.user) FROM users u
+                WHERE u.id = CASE WHEN \(email)::text IS NULL
+                  THEN (SELECT n.id FROM users n WHERE lower(n.username) = lower(\(identifier)::text)
+                                                   AND n.username = \(identifier)::text)
+                  ELSE (SELECT e.id FROM users e WHERE e.email = \(email)::text) END
+                """
+            ) { row in
+                var reader = RowReader(row, from: 1)
+                return (user: try reader.user(), passwordHash: try row.get(0, as: String?.self))
+            }
+        }
+    }
+
+    public func passwordHash(of id: User.ID) async throws -> String? {
+        try await mapped {
+            let found = try await db.short.first("SELECT password_hash FROM users WHERE id = \(id)") { row in
+                [try row.get(0, as: String?.self)]
+            }
+            return try found.orNotFound()[0]
+        }
+    }
+
+    public func setPassword(_ hash: String, of id: User.ID, endingSessionsExcept kept: Core.Session.ID?) async throws {
+        try await mapped {
+            // The user's row is locked first: a sign-in that is just starting a session (FOR SHARE) is either before,
+            // and ended here, or after, and finds another hash than the one it checked.
+            let changed = try await db.write.batch([
+                "UPDATE users SET password_hash = \(hash), updated_at = now() WHERE id = \(id)",
+                """
+                INSERT INTO audit_log (actor_id, action, subject, subject_id)
+                SELECT id, 'user.password', 'user', id FROM users WHERE id = \(id)
+                """,
+                PostgresSessions.endAll(of: id, except: kept, notify: notify),
+            ])
+            guard changed[0] == 1 else { throw AppError.notFound }
+        }
+    }
+
+    public func rehashPassword(_ hash: String, replacing former: String, of id: User.ID) async throws {
+        try await mapped {
+            _ = try await db.write.execute(
+                "UPDATE users SET password_hash = \(hash) WHERE id = \(id) AND password_hash = \(former)")
+        }
+    }
+
+    public func update(_ id: User.ID, _ change: User.Change) async throws -> User {
+        try await mapped {
+            let user = try await db.write.first(
+                """
+                UPDATE users AS u SET
+                  username = coalesce(\(change.username), u.username),
+                  email = coalesce(\(change.email), u.email),
+                  first_name = coalesce(\(change.firstName), u.first_name),
+                  last_name = coalesce(\(change.lastName), u.last_name),
+                  phone_number = coalesce(\(change.phoneNumber), u.phone_number),
+                  time_zone = coalesce(\(change.timeZone), u.time_zone),
+                  profile_media_id = coalesce(\(change.profileMediaID), u.profile_media_id),
+                  updated_at = now()
+                WHERE u.id = \(id) AND (\(change.profileMediaID)::bigint IS NULL OR EXISTS (
+                  SELECT FROM media m
+                  WHERE m.id = \(change.profileMediaID)::bigint AND m.owner_id = u.id AND m.kind = 'profile'))
+                RETURNING \(Columns.user)
+                """
+            ) { row in
+                var reader = RowReader(row)
+                return try reader.user()
+            }
+            return try user.orNotFound()
+        }
+    }
+
+    public func setBlocked(_ blocked: Bool, of id: User.ID, by actor: User.ID?) async throws {
+        try await mapped {
+            var statements: [SQL] = [
+                "UPDATE users SET blocked = \(blocked), updated_at = now() WHERE id = \(id)",
+                """
+                INSERT INTO audit_log (actor_id, action, subject, subject_id)
+                SELECT \(actor)::bigint, CASE WHEN \(blocked) THEN 'user.block' ELSE 'user.unblock' END, 'user', u.id
+                FROM users u WHERE u.id = \(id)
+                """,
+            ]
+            if blocked { statements.append(PostgresSessions.endAll(of: id, except: nil, notify: notify)) }
+            guard try await db.write.batch(statements)[0] == 1 else { throw AppError.notFound }
+        }
+    }
+}
+
+extension Optional {
+    /// What no row has, or none that the viewer may see.
+    func orNotFound() throws(AppError) -> Wrapped {
+        guard let self else { throw .notFound }
+        return self
+    }
+}

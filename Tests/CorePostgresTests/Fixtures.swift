@@ -1,0 +1,99 @@
+import Core
+import CorePostgres
+import Foundation
+import Postgres
+import Testing
+
+/// People and hashes for tests that need some.
+struct World {
+    let db: Database
+    let users: PostgresUsers
+    let sessions: PostgresSessions
+
+    init(_ db: Database) {
+        self.db = db
+        users = PostgresUsers(db: db)
+        sessions = PostgresSessions(db: db)
+    }
+
+    func user(_ name: String, hash: String = "hash") async throws -> User {
+        try await users.create(
+            User.Draft(username: name, email: "\(name)@example.org", password: "secret"), passwordHash: hash)
+    }
+
+    func family(_ user: User.ID, token: UInt8 = 0) async throws -> Core.Session {
+        try await sessions.start(.family, user: user, refreshHash: digest(token), expiresAt: future)
+    }
+
+    /// One number: the first column of the first row.
+    func count(_ sql: SQL) async throws -> Int {
+        try await db.short.first(sql) { try $0.get(0, as: Int.self) } ?? 0
+    }
+
+    /// Returns when some statement of this database waits for another's lock.
+    func waitForLockWaiter(atLeast waiters: Int = 1) async throws {
+        let deadline = ContinuousClock.now + .seconds(10)
+        while ContinuousClock.now < deadline {
+            let waiting = try await count(
+                """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """)
+            if waiting >= waiters { return }
+        }
+        Issue.record("nobody came to wait for a lock")
+    }
+
+    func strings(_ sql: SQL) async throws -> [String] {
+        try await db.short.rows(sql) { try $0.get(0, as: String.self) }
+    }
+}
+
+let noSuchID: Int64 = 999_999_999
+let future = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded() + 86_400)
+
+/// What stands in for a SHA-256.
+func digest(_ byte: UInt8, _ other: UInt8 = 0) -> [UInt8] { [other] + Array(repeating: byte, count: 31) }
+
+/// The `AppError` of work that must be refused; the test fails when it is not.
+@discardableResult
+func refused<T>(
+    _ code: AppError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ work: () async throws -> T
+) async -> AppError? {
+    let error = await #expect(throws: AppError.self, sourceLocation: sourceLocation) { _ = try await work() }
+    #expect(error?.code == code, sourceLocation: sourceLocation)
+    return error
+}
+
+/// Runs the same work many times at once and gives all outcomes.
+func atOnce<T: Sendable>(
+    _ times: Int, _ work: @escaping @Sendable (Int) async throws -> T
+) async -> [Result<T, any Error>] {
+    await withTaskGroup(of: Result<T, any Error>.self) { group in
+        for number in 0..<times {
+            group.addTask {
+                do { return .success(try await work(number)) } catch { return .failure(error) }
+            }
+        }
+        var outcomes: [Result<T, any Error>] = []
+        for await outcome in group { outcomes.append(outcome) }
+        return outcomes
+    }
+}
+
+extension Array {
+    /// The values of those that went well.
+    func successes<T>() -> [T] where Element == Result<T, any Error> { compactMap { try? $0.get() } }
+
+    /// The codes of those that were refused; a test's issue for each error that is no `AppError`.
+    func refusals<T>() -> [AppError.Code] where Element == Result<T, any Error> {
+        compactMap { outcome in
+            guard case .failure(let error) = outcome else { return nil }
+            guard let error = error as? AppError else {
+                Issue.record("no AppError: \(error)")
+                return nil
+            }
+            return error.code
+        }
+    }
+}
