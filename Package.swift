@@ -55,7 +55,7 @@ let package = Package(
         // The runtime.
         module("EventLoop", ["Cuv"]),
         module("HTTPServer", ["EventLoop", "Cllhttp"]),
-        module("WebSocket", ["EventLoop", "HTTPServer", "Cwslay", "Czlib", "Copenssl"]),
+        module("WebSocket", ["EventLoop", "HTTPServer", "Czlib", "Copenssl"]),
         module("Postgres", ["EventLoop", "Cpq"]),
         module("Transfer", ["EventLoop", "Ccurl"]),
         module("Crypto", ["Copenssl", "Cargon2"]),
@@ -66,6 +66,7 @@ let package = Package(
         // The product.
         module("Core", []),
         module("CorePostgres", ["Core", "Postgres"]),
+        module("MediaStore", ["Core", "EventLoop"]),
         module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
         module("GatewayApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "SafeHTML", "ServiceKit"]),
         module("ChatApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "WebSocket", "ServiceKit"]),
@@ -74,12 +75,15 @@ let package = Package(
 
         program(
             "martlet-gateway",
-            ["Core", "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "Postgres", "ServiceKit"]),
+            ["Core", "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "MediaStore", "Postgres", "ServiceKit"]),
         program(
             "martlet-chat", ["Core", "CoreHTTP", "CorePostgres", "ChatApp", "EventLoop", "Postgres", "ServiceKit"]),
         program(
             "martlet-worker",
-            ["Core", "CorePostgres", "EventLoop", "MediaTools", "Postgres", "ServiceKit", "WorkerApp"]),
+            [
+                "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "ServiceKit",
+                "Transfer", "WorkerApp",
+            ]),
         program(
             "martlet", ["Core", "CorePostgres", "EventLoop", "OperatorApp", "Postgres", "ServiceKit"]),
 
@@ -89,9 +93,9 @@ let package = Package(
             path: "Tests/TestSupport", swiftSettings: swift),
         tests("EventLoopTests", ["EventLoop"]),
         tests("HTTPServerTests", ["EventLoop", "HTTPServer"]),
-        tests("WebSocketTests", ["EventLoop", "HTTPServer", "WebSocket"]),
+        tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "TestSupport", "WebSocket"]),
         tests("PostgresTests", ["EventLoop", "Postgres", "TestSupport"]),
-        tests("TransferTests", ["EventLoop", "Transfer"]),
+        tests("TransferTests", ["EventLoop", "TestSupport", "Transfer"]),
         tests("CryptoTests", ["Crypto"]),
         tests("MediaToolsTests", ["MediaTools"]),
         tests("SafeHTMLTests", ["SafeHTML"]),
@@ -100,8 +104,19 @@ let package = Package(
         tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "TestSupport"]),
         tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
         tests("GatewayAppTests", ["Core", "CoreHTTP", "GatewayApp", "HTTPServer", "ServiceKit", "TestSupport"]),
-        tests("ChatAppTests", ["ChatApp", "Core", "CoreHTTP", "TestSupport"]),
-        tests("WorkerAppTests", ["Core", "ServiceKit", "TestSupport", "WorkerApp"]),
+        tests(
+            "ChatAppTests",
+            [
+                "ChatApp", "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "HTTPServer", "Postgres",
+                "ServiceKit", "TestSupport", "WebSocket",
+            ]),
+        tests("MediaStoreTests", ["Core", "EventLoop", "MediaStore"]),
+        tests(
+            "WorkerAppTests",
+            [
+                "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "ServiceKit",
+                "TestSupport", "Transfer", "WorkerApp",
+            ]),
         tests("OperatorAppTests", ["Core", "OperatorApp", "TestSupport"]),
         tests("TidyTests", []),
     ]

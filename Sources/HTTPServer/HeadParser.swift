@@ -41,6 +41,8 @@ final class HeadParser {
         }
     }
 
+    private static let lineEnd = Array(" HTTP/1.".utf8)
+
     private let parser: UnsafeMutablePointer<llhttp_t>
     private let settings: UnsafeMutablePointer<llhttp_settings_t>
     private let sink: UnsafeMutablePointer<Sink>
@@ -120,6 +122,11 @@ final class HeadParser {
             throw HTTPError(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
         }
         let target = sink.pointee.target
+        // llhttp lets more spaces through than RFC 9112 §3 has.
+        let line = Self.lineEnd
+        guard target.lowerBound == method.rawValue.utf8.count + 1, bytes[target.upperBound...].starts(with: line),
+            bytes[target.upperBound + line.count + 1] == 0x0D
+        else { throw HTTPError(400, "The request line is malformed.") }
         guard target.count <= limits.targetBytesMax else { throw HTTPError(414, "The request target is too long.") }
         let head = RequestHead(
             bytes: Array(bytes), fields: trimmed(bytes), targetStart: target.lowerBound, targetEnd: target.upperBound)
@@ -163,6 +170,7 @@ final class HeadParser {
         var expectsContinue = false
         for field in head.fields {
             switch field.nameEnd - field.nameStart {
+            case 0: throw HTTPError(400, "A header has no name.")
             case 4 where head.isNamed(field, "Host"): hosts += 1
             case 6 where minor == 1 && head.isNamed(field, "Expect"):
                 guard head.value(field).lowercased() == "100-continue" else {

@@ -6,8 +6,8 @@ enum DoorRules {
         "Dispatch", "Foundation", "FoundationEssentials", "Synchronization", "Testing",
     ]
     static let systemCallers: Set<String> = [
-        "Crypto", "EventLoop", "HTTPServer", "MediaTools", "OperatorApp", "Postgres", "SafeHTML", "ServiceKit",
-        "TestSupport", "Transfer", "WebSocket", "WorkerApp",
+        "Crypto", "EventLoop", "HTTPServer", "MediaStore", "MediaTools", "OperatorApp", "Postgres", "SafeHTML",
+        "ServiceKit", "TestSupport", "Transfer", "WebSocket", "WorkerApp",
     ]
 
     static let apps: Set<String> = ["ChatApp", "GatewayApp", "OperatorApp", "WorkerApp"]

@@ -1,0 +1,40 @@
+import EventLoop
+
+/// One socket of a loop. It has no buffer while nothing is under way.
+final class Socket {
+    enum State: UInt8 {
+        case open
+        /// Our close frame is due or sent; the peer's is awaited.
+        case closing
+        /// The peer broke the protocol: what it sends is thrown away until it goes.
+        case failed
+        case gone
+    }
+
+    let id: Int
+    let stream: TCPStream
+    let isCompressing: Bool
+    var state = State.open
+    var reader: FrameReader
+    /// Frames of this turn.
+    var due: [[UInt8]] = []
+    var dueBytes = 0
+    /// In the list of those that the turn's end flushes.
+    var isDirty = false
+    /// Seconds of the loop's clock.
+    var heardAt: UInt32
+    var closesAt: UInt32 = 0
+    var isPinged = false
+    /// The delegate is told at the end of the turn, not from within its own call.
+    var unreported: CloseCode?
+
+    init(id: Int, stream: TCPStream, limits: WebSocketLimits, compression: Bool, now: UInt32) {
+        self.id = id
+        self.stream = stream
+        isCompressing = compression
+        reader = FrameReader(messageBytesMax: limits.messageBytesMax, compression: compression)
+        heardAt = now
+    }
+
+    var bufferedBytes: Int { dueBytes + stream.pendingBytes }
+}

@@ -1,0 +1,304 @@
+import EventLoop
+import Glibc
+import HTTPServer
+
+/// The sockets of one loop: it owns their connections, reads, writes, keeps them alive and ends them.
+public actor WebSocketLoop {
+    public nonisolated let loop: EventLoop
+    public nonisolated let limits: WebSocketLimits
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Seconds between two looks at all sockets: pings and deadlines are as coarse as this.
+    private static let tickSeconds = 1
+
+    private let delegate: any WebSocketDelegate
+    private var sockets: [Int: Socket] = [:]
+    private var lastID = 0
+    private var dirty: [Socket] = []
+    private var gather: [UInt8] = []
+    private var ticker: LoopTimer?
+    private var deflater: Deflater?
+    private var inflater: Inflater?
+    private let pingFrame = SharedFrame.ping([])
+
+    public init(on loop: EventLoop, limits: WebSocketLimits = WebSocketLimits(), delegate: any WebSocketDelegate) {
+        self.loop = loop
+        self.limits = limits
+        self.delegate = delegate
+    }
+
+    /// Sockets that are not gone, those that are being closed included.
+    public var count: Int { sockets.count }
+
+    // MARK: Opening
+
+    /// Answers an upgrade with 101; the socket is the delegate's from then.
+    /// - Throws: `HTTPError` 400 or 426, see `WebSocketHandshake`.
+    public nonisolated func respond(
+        to request: HTTPRequest, protocols: [String]
+    ) throws(HTTPError) -> HTTPResponse {
+        let handshake = try WebSocketHandshake(request, protocols: protocols, compression: limits.compression)
+        let compression = handshake.compression
+        return HTTPResponse(
+            status: 101, headers: handshake.headers,
+            body: .upgrade { upgraded in
+                nonisolated(unsafe) let upgraded = upgraded
+                self.assumeIsolated {
+                    $0.adopt(upgraded.stream, leftover: upgraded.leftover, compression: compression)
+                }
+            })
+    }
+
+    /// Takes a connection whose handshake is done.
+    /// - Parameter leftover: what the peer sent behind its handshake.
+    public func adopt(_ stream: TCPStream, leftover: [UInt8], compression: Bool) {
+        guard stream.isOpen else { return }
+        lastID += 1
+        let socket = Socket(id: lastID, stream: stream, limits: limits, compression: compression, now: now)
+        let id = lastID
+        stream.onRead = { [unowned socket] bytes in self.received(socket, bytes) }
+        stream.onEnd = { [unowned socket] in self.peerEnded(socket) }
+        stream.onDrain = { [unowned socket] in self.drained(socket) }
+        stream.onClose = { _ in self.streamClosed(id) }
+        sockets[id] = socket
+        if ticker == nil {
+            let ticker = LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.tick() } }
+            ticker.start(milliseconds: UInt64(Self.tickSeconds) * 1000, repeating: UInt64(Self.tickSeconds) * 1000)
+            self.ticker = ticker
+        }
+        stream.startReading()
+        guard sockets.count <= limits.socketsMax else {
+            beginClose(socket, .tryAgainLater, "Too many connections.")
+            return
+        }
+        delegate.opened(handle(id))
+        if !leftover.isEmpty { leftover.withUnsafeBytes { received(socket, $0) } }
+    }
+
+    private func handle(_ id: Int) -> WebSocketHandle { WebSocketHandle(id: id, actor: self) }
+    private var now: UInt32 { UInt32(truncatingIfNeeded: loop.nowMilliseconds / 1000) }
+
+    // MARK: Reading
+
+    private func received(_ socket: Socket, _ bytes: UnsafeRawBufferPointer) {
+        socket.heardAt = now
+        socket.isPinged = false
+        // The reader is in use while it calls us, so what ends it waits until it returns.
+        var fault: WebSocketFault?
+        do throws(WebSocketFault) {
+            try socket.reader.feed(bytes) { event in
+                if fault == nil { fault = handle(event, of: socket) }
+            }
+        } catch {
+            fault = fault ?? error
+        }
+        if let fault { fail(socket, fault) }
+    }
+
+    private func handle(_ event: FrameReader.Event, of socket: Socket) -> WebSocketFault? {
+        switch event {
+        case .close(let code, _):
+            peerCloses(socket, code)
+        case .pong:
+            break
+        case .ping(let payload):
+            if socket.state == .open { write(SharedFrame.pong(payload).bytes, to: socket) }
+        case .message(let isText, let isCompressed, let bytes):
+            // A message that crosses our close frame is nobody's any more.
+            guard socket.state == .open else { break }
+            guard isCompressed else {
+                deliver(bytes, isText: isText, to: socket)
+                break
+            }
+            do throws(WebSocketFault) {
+                deliver(try inflate(bytes, isText: isText), isText: isText, to: socket)
+            } catch {
+                return error
+            }
+        }
+        return nil
+    }
+
+    private func deliver(_ bytes: [UInt8], isText: Bool, to socket: Socket) {
+        if isText {
+            delegate.received(handle(socket.id), text: bytes)
+        } else {
+            delegate.received(handle(socket.id), binary: bytes)
+        }
+    }
+
+    private func inflate(_ bytes: [UInt8], isText: Bool) throws(WebSocketFault) -> [UInt8] {
+        let inflater = inflater ?? Inflater()
+        self.inflater = inflater
+        let whole = try inflater.inflate(bytes, bytesMax: limits.messageBytesMax)
+        if isText {
+            var utf8 = UTF8Checker()
+            guard whole.withUnsafeBytes({ utf8.feed($0) }), utf8.isComplete else {
+                throw WebSocketFault(.invalidData, "Text that is not UTF-8.")
+            }
+        }
+        return whole
+    }
+
+    private func peerCloses(_ socket: Socket, _ code: CloseCode) {
+        switch socket.state {
+        case .open:
+            // §5.5.1: the code comes back; the server closes the connection first.
+            write(SharedFrame.close(code, reason: "").bytes, to: socket)
+            socket.state = .closing
+            socket.unreported = code
+            flush(socket)
+            socket.stream.closeAfterFlush()
+        case .closing:
+            flush(socket)
+            socket.stream.closeAfterFlush()
+        case .failed, .gone:
+            break
+        }
+    }
+
+    private func peerEnded(_ socket: Socket) {
+        if socket.state == .open { socket.unreported = .abnormal }
+        socket.stream.close()
+    }
+
+    private func streamClosed(_ id: Int) {
+        guard let socket = sockets.removeValue(forKey: id) else { return }
+        if socket.state == .open, socket.unreported == nil { socket.unreported = .abnormal }
+        socket.state = .gone
+        socket.due = []
+        socket.dueBytes = 0
+        if socket.unreported != nil { markDirty(socket) }
+        if sockets.isEmpty { ticker = nil }
+    }
+
+    // MARK: Writing
+
+    func bufferedBytes(_ id: Int) -> Int { sockets[id]?.bufferedBytes ?? 0 }
+
+    func send(_ frame: SharedFrame, to id: Int) {
+        guard let socket = sockets[id], socket.state == .open else { return }
+        guard socket.isCompressing else { return write(frame.bytes, to: socket) }
+        let deflater = deflater ?? Deflater()
+        self.deflater = deflater
+        write(frame.deflated(by: deflater, from: limits.compressBytesMin), to: socket)
+    }
+
+    private func write(_ bytes: [UInt8], to socket: Socket) {
+        let waiting = socket.bufferedBytes
+        guard waiting == 0 || waiting + bytes.count <= limits.outboundBytesMax else {
+            return closeSlow(socket)
+        }
+        socket.due.append(bytes)
+        socket.dueBytes += bytes.count
+        markDirty(socket)
+        if socket.dueBytes >= limits.dueBytesMax { flush(socket) }
+    }
+
+    /// What waits is at a frame's boundary, so the close frame can stand behind what the kernel has not taken yet.
+    private func closeSlow(_ socket: Socket) {
+        socket.due = []
+        socket.dueBytes = 0
+        socket.unreported = .tryAgainLater
+        beginClose(socket, .tryAgainLater, "Too slow a reader.")
+    }
+
+    private func markDirty(_ socket: Socket) {
+        guard !socket.isDirty else { return }
+        socket.isDirty = true
+        dirty.append(socket)
+        if dirty.count == 1 { loop.atTurnEnd { self.flushAll() } }
+    }
+
+    private func flushAll() {
+        let list = dirty
+        dirty = []
+        for socket in list {
+            socket.isDirty = false
+            flush(socket)
+            if let code = socket.unreported {
+                socket.unreported = nil
+                delegate.closed(handle(socket.id), code)
+            }
+        }
+    }
+
+    private func flush(_ socket: Socket) {
+        guard !socket.due.isEmpty else { return }
+        if socket.due.count == 1 {
+            socket.stream.write(socket.due[0])
+        } else {
+            gather.removeAll(keepingCapacity: true)
+            for bytes in socket.due { gather += bytes }
+            socket.stream.write(gather)
+        }
+        socket.due = []
+        socket.dueBytes = 0
+        if socket.state == .failed { halfClose(socket) }
+    }
+
+    private func drained(_ socket: Socket) {
+        switch socket.state {
+        case .open: delegate.drained(handle(socket.id))
+        case .failed: halfClose(socket)
+        case .closing, .gone: break
+        }
+    }
+
+    // MARK: Closing
+
+    func close(_ id: Int, _ code: CloseCode, _ reason: String) {
+        guard let socket = sockets[id], socket.state == .open else { return }
+        beginClose(socket, code, reason)
+    }
+
+    private func beginClose(_ socket: Socket, _ code: CloseCode, _ reason: String) {
+        guard socket.state == .open else { return }
+        socket.state = .closing
+        socket.closesAt = now + UInt32(limits.closeSecondsMax)
+        let bytes = SharedFrame.close(code, reason: reason).bytes
+        socket.due.append(bytes)
+        socket.dueBytes += bytes.count
+        markDirty(socket)
+    }
+
+    private func fail(_ socket: Socket, _ fault: WebSocketFault) {
+        socket.reader.end()
+        if socket.state == .open {
+            socket.unreported = fault.code
+            beginClose(socket, fault.code, fault.reason)
+        }
+        guard socket.state == .closing else { return }
+        socket.state = .failed
+        socket.closesAt = now + UInt32(limits.closeSecondsMax)
+        markDirty(socket)
+    }
+
+    /// Our side ends, and the peer's is read on: a connection closed with bytes unread is reset, and the close frame
+    /// with its reason would be lost on the way.
+    private func halfClose(_ socket: Socket) {
+        guard socket.stream.isOpen, socket.stream.pendingBytes == 0 else { return }
+        shutdown(socket.stream.descriptor, Int32(SHUT_WR))
+    }
+
+    private func tick() {
+        let now = now
+        for socket in sockets.values {
+            switch socket.state {
+            case .open:
+                let silent = Int(now &- socket.heardAt)
+                if silent >= limits.silenceSecondsMax {
+                    socket.unreported = .abnormal
+                    socket.stream.reset()
+                } else if silent >= limits.pingAfterSeconds, !socket.isPinged {
+                    socket.isPinged = true
+                    write(pingFrame.bytes, to: socket)
+                }
+            case .closing, .failed:
+                if now >= socket.closesAt { socket.stream.reset() }
+            case .gone:
+                break
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Testing
+
+@testable import WebSocket
+
+@Suite("Compression")
+struct DeflateTests {
+    @Test("what was deflated is inflated again, message by message", arguments: [0, 1, 100, 5_000, 200_000])
+    func roundTrip(count: Int) throws {
+        let deflater = Deflater()
+        let inflater = Inflater()
+        var random = Seeded(7)
+        let text = (0..<count).map { _ in UInt8.random(in: 0x61...0x66, using: &random) }
+        let small = try #require(deflater.deflate(text[...]))
+        let other = try #require(deflater.deflate(Array("other".utf8)[...]))
+        #expect(try inflater.inflate(other, bytesMax: 10) == Array("other".utf8))
+        #expect(try inflater.inflate(small, bytesMax: max(count, 1)) == text)
+        if count > 100 { #expect(small.count < count) }
+    }
+
+    @Test("a bomb is stopped at the limit, one byte less is not")
+    func bomb() throws {
+        let deflater = Deflater()
+        let bomb = try #require(deflater.deflate([UInt8](repeating: 0x20, count: 50_000_000)[...]))
+        #expect(bomb.count < 300_000)
+        let error = #expect(throws: WebSocketFault.self) { try Inflater().inflate(bomb, bytesMax: 100_000) }
+        #expect(error?.code == .tooBig)
+        let fits = try #require(deflater.deflate([UInt8](repeating: 0x20, count: 100_000)[...]))
+        #expect(try Inflater().inflate(fits, bytesMax: 100_000).count == 100_000)
+        #expect(throws: WebSocketFault.self) { try Inflater().inflate(fits, bytesMax: 99_999) }
+    }
+
+    @Test("what is no deflate stream is refused, and the next message is read all the same")
+    func garbage() throws {
+        let inflater = Inflater()
+        let error = #expect(throws: WebSocketFault.self) {
+            try inflater.inflate([UInt8](repeating: 0xFF, count: 40), bytesMax: 1000)
+        }
+        #expect(error?.code == .invalidData)
+        let good = try #require(Deflater().deflate(Array("good".utf8)[...]))
+        #expect(try inflater.inflate(good, bytesMax: 1000) == Array("good".utf8))
+    }
+
+    @Test("noise never gives more than the limit", arguments: 0..<50)
+    func noise(seed: Int) {
+        var random = Seeded(UInt64(seed))
+        let inflater = Inflater()
+        for _ in 0..<50 {
+            let count = Int.random(in: 0...200, using: &random)
+            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            if let result = try? inflater.inflate(bytes, bytesMax: 5_000) { #expect(result.count <= 5_000) }
+        }
+    }
+
+    @Test("a shared frame is compressed once for those who want it, and as it was for others")
+    func sharedFrame() throws {
+        let text = [UInt8](repeating: 0x61, count: 3_000)
+        let frame = SharedFrame(text: text)
+        let small = frame.deflated(by: Deflater(), from: 1024)
+        #expect(small[0] == 0xC1 && small.count < 200)
+        #expect(frame.bytes[0] == 0x81 && Array(frame.payload) == text)
+        let short = SharedFrame(text: [0x61])
+        #expect(short.deflated(by: Deflater(), from: 1024) == short.bytes)
+    }
+}
