@@ -1,0 +1,74 @@
+import Cmagic
+import Foundation
+
+/// Finds out what a file is from its bytes, by libmagic against the allow-list.
+final class ContentSniffer {
+    private let magic: magic_t
+
+    /// - Throws: `MediaToolsError` when libmagic has no database.
+    init() throws(MediaToolsError) {
+        guard let magic = magic_open(MAGIC_MIME_TYPE | MAGIC_NO_CHECK_COMPRESS) else { throw .magic("out of memory") }
+        guard magic_load(magic, nil) == 0 else {
+            let reason = magic_error(magic).map { String(cString: $0) } ?? "no database"
+            magic_close(magic)
+            throw .magic(reason)
+        }
+        self.magic = magic
+    }
+
+    deinit { magic_close(magic) }
+
+    /// - Throws: `empty` or `unsupportedType`.
+    func sniff(_ file: borrowing OpenFile) throws(Rejection) -> ContentType {
+        guard file.bytes > 0 else { throw .empty }
+        guard let name = magic_descriptor(magic, file.descriptor) else { throw .unsupportedType }
+        let mime = String(cString: name)
+        if let type = ContentType(magic: mime) { return type }
+        // libmagic looks at the first members of an archive only, and some programs put others first.
+        if mime == "application/zip", Self.isWordArchive(file) { return .docx }
+        throw .unsupportedType
+    }
+
+    private static let archiveTailBytes = 64 << 10
+
+    /// Whether the archive's directory, which is at its end, names Word's main part.
+    private static func isWordArchive(_ file: borrowing OpenFile) -> Bool {
+        let start = max(0, file.bytes - archiveTailBytes)
+        var tail = [UInt8](repeating: 0, count: file.bytes - start)
+        let count = pread(file.descriptor, &tail, tail.count, off_t(start))
+        guard count > 0 else { return false }
+        let found = Data(tail[..<count])
+        return ["[Content_Types].xml", "word/document.xml"].allSatisfy { found.range(of: Data($0.utf8)) != nil }
+    }
+}
+
+/// A file open for reading; closed at the end of its life.
+struct OpenFile: ~Copyable {
+    let descriptor: Int32
+    let bytes: Int
+
+    /// Nil when it is not there, not readable or not a plain file.
+    init?(path: String) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            return nil
+        }
+        self.descriptor = descriptor
+        bytes = Int(status.st_size)
+    }
+
+    deinit { close(descriptor) }
+
+    /// A second descriptor, for a library that closes what it is given.
+    func duplicate() -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+}
+
+/// The tools themselves do not work: a fault of the installation.
+enum MediaToolsError: Error, Equatable {
+    case magic(String)
+    case vips(String)
+    case sandbox(String, Int32)
+}

@@ -1,0 +1,48 @@
+/// The kinds of file we take, by content. What is stored and served has one of these types, whatever its sender said.
+///
+/// SVG is none of them: it is a program in an image's clothes. DOCX, DOC, RTF and plain text are stored as they are,
+/// without text taken from them.
+public enum ContentType: String, Codable, Sendable, CaseIterable {
+    case jpeg, png, webp, gif, heic, avif, tiff
+    case pdf, docx, doc, rtf, txt
+
+    public var isImage: Bool {
+        switch self {
+        case .jpeg, .png, .webp, .gif, .heic, .avif, .tiff: true
+        case .pdf, .docx, .doc, .rtf, .txt: false
+        }
+    }
+
+    public var mime: String {
+        switch self {
+        case .jpeg, .png, .webp, .gif, .heic, .avif, .tiff: "image/" + rawValue
+        case .pdf: "application/pdf"
+        case .docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        case .doc: "application/msword"
+        case .rtf: "application/rtf"
+        case .txt: "text/plain"
+        }
+    }
+
+    /// With its dot, as file names and Strapi's `ext` have it.
+    public var ext: String { self == .jpeg ? ".jpg" : "." + rawValue }
+
+    /// By the names libmagic gives, which for some formats are several.
+    init?(magic: String) {
+        switch magic {
+        case "image/jpeg": self = .jpeg
+        case "image/png", "image/apng", "image/vnd.mozilla.apng": self = .png
+        case "image/webp": self = .webp
+        case "image/gif": self = .gif
+        case "image/heic", "image/heif": self = .heic
+        case "image/avif": self = .avif
+        case "image/tiff": self = .tiff
+        case "application/pdf": self = .pdf
+        case "application/vnd.openxmlformats-officedocument.wordprocessingml.document": self = .docx
+        case "application/msword": self = .doc
+        case "text/rtf", "application/rtf": self = .rtf
+        case "text/plain": self = .txt
+        default: return nil
+        }
+    }
+}

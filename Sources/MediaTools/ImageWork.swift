@@ -1,0 +1,78 @@
+import Foundation
+
+/// Makes of one uploaded image what is kept of it. Everything is looked at in the header before a pixel is decoded.
+struct ImageWork {
+    /// Strapi's `sizeOptimization`.
+    static let quality: Int32 = 80
+    /// A profile larger than this is not a camera's or a screen's.
+    static let profileBytesMax = 1 << 20
+
+    enum Trouble: Error {
+        case rejected(Rejection)
+        case failed(String)
+    }
+
+    let path: String
+    let type: ContentType
+    let outputDirectory: String
+    let limits: MediaLimits
+
+    func run() throws(Trouble) -> MediaImage {
+        let header: Header
+        do { header = Header(try Picture.load(type, path: path)) } catch {
+            throw trouble(error, otherwise: .notAnImage)
+        }
+        let isInMemory: Bool
+        do throws(Rejection) {
+            try header.check(limits)
+            isInMemory = try header.fitsInMemory(type: type, limits: limits)
+        } catch {
+            throw .rejected(error)
+        }
+        do throws(Picture.Failure) {
+            let source = try Source(work: self, isInMemory: isInMemory, isTurned: header.isTurned)
+            defer { source.removeProfile() }
+            let original = try write(source.next(), as: .original, source: source)
+            let targets = VariantRule.targets(width: header.uprightWidth, height: header.uprightHeight)
+            let variants = try writeVariants(targets, source: source)
+            return MediaImage(
+                source: type, width: header.uprightWidth, height: header.uprightHeight, frames: header.frames,
+                original: original, variants: variants)
+        } catch {
+            throw trouble(error, otherwise: header.mayLackMemory(type: type) ? .tooMuchMemory : .truncated)
+        }
+    }
+
+    /// The largest is made from the image, the smaller ones from the next larger: a picture is shrunk once from its
+    /// full size, not four times.
+    private func writeVariants(
+        _ targets: [VariantRule.Target], source: Source
+    ) throws(Picture.Failure) -> [MediaVariant] {
+        var variants: [MediaVariant] = []
+        var larger: Picture?
+        for target in targets.reversed() {
+            let from: Picture
+            if let larger { from = larger } else { from = try source.next() }
+            let small = try from.resized(width: target.width, height: target.height).inMemory()
+            variants.append(try write(small, as: target.name, source: source))
+            larger = small
+        }
+        return variants.reversed()
+    }
+
+    private func write(
+        _ picture: Picture, as name: MediaVariant.Name, source: Source
+    ) throws(Picture.Failure) -> MediaVariant {
+        let file = outputDirectory + "/" + name.rawValue + source.output.ext
+        try picture.save(source.output, path: file, quality: Self.quality, profile: source.profile)
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file)
+        return MediaVariant(
+            name: name, type: source.output, width: picture.width, height: picture.height,
+            bytes: (attributes?[.size] as? NSNumber)?.intValue ?? 0)
+    }
+
+    private func trouble(_ failure: Picture.Failure, otherwise rejection: Rejection) -> Trouble {
+        if failure.isDiskTrouble { return .failed(failure.reason) }
+        return .rejected(failure.isOutOfMemory ? .tooMuchMemory : rejection)
+    }
+}

@@ -1,0 +1,39 @@
+/// Does what a request asks, in this process. Made once, in the child, before it locks itself in.
+final class MediaProcessor {
+    private let sniffer: ContentSniffer
+
+    init() throws(MediaToolsError) {
+        try Picture.startLibrary()
+        sniffer = try ContentSniffer()
+    }
+
+    func process(_ request: MediaRequest) -> MediaAnswer {
+        guard let file = OpenFile(path: request.path) else { return .failed("the file cannot be opened") }
+        do throws(Rejection) {
+            guard file.bytes <= request.limits.fileBytesMax else { throw .tooLarge }
+            let type = try sniffer.sniff(file)
+            return try process(file, type: type, request: request)
+        } catch {
+            return .rejected(error)
+        }
+    }
+
+    private func process(
+        _ file: borrowing OpenFile, type: ContentType, request: MediaRequest
+    ) throws(Rejection) -> MediaAnswer {
+        switch (request.kind, type.isImage) {
+        case (.image, false): throw .notAnImage
+        case (.cv, true): throw .notACV
+        case (_, false): return .document(try DocumentWork(limits: request.limits).run(file, type: type))
+        case (_, true):
+            let work = ImageWork(
+                path: request.path, type: type, outputDirectory: request.outputDirectory, limits: request.limits)
+            do { return .image(try work.run()) } catch {
+                switch error {
+                case .rejected(let rejection): throw rejection
+                case .failed(let reason): return .failed(reason)
+                }
+            }
+        }
+    }
+}

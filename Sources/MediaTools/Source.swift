@@ -1,0 +1,41 @@
+import Foundation
+
+/// Where the pixels come from: memory, or the file again each time.
+final class Source {
+    let output: ContentType
+    private(set) var profile: ColourProfile?
+    private let work: ImageWork
+    private let kept: Picture?
+    private var unread: Picture?
+
+    init(work: ImageWork, isInMemory: Bool, isTurned: Bool) throws(Picture.Failure) {
+        self.work = work
+        let (converted, keepsProfile) = try Picture.load(work.type, path: work.path).eightBit()
+        switch work.type {
+        case .jpeg, .png, .webp: output = work.type
+        default: output = converted.hasAlpha ? .png : .jpeg
+        }
+        if isInMemory {
+            let memory = try converted.inMemory()
+            kept = isTurned ? try memory.upright() : memory
+        } else {
+            kept = nil
+            unread = converted
+        }
+        if keepsProfile, let bytes = converted.profile(bytesMax: ImageWork.profileBytesMax) {
+            profile = ColourProfile(bytes: bytes, folder: work.outputDirectory)
+        }
+    }
+
+    /// A picture that can be read once from top to bottom.
+    func next() throws(Picture.Failure) -> Picture {
+        if let kept { return kept }
+        if let first = unread {
+            unread = nil
+            return first
+        }
+        return try Picture.load(work.type, path: work.path).eightBit().picture
+    }
+
+    func removeProfile() { profile?.removeFile() }
+}
