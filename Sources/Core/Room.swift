@@ -33,6 +33,8 @@ public struct Message: Sendable, Equatable {
     /// Octets of UTF-8, as the CHECK counts.
     public static let bodyBytesMax = 65_536
     public static let clientIDLengthMax = 64
+    /// Bodies of one page of one room: reading goes on with the next page.
+    public static let pageBytesMax = 131_072
     /// The sender of system messages.
     public static let system = User.ID(0)
 

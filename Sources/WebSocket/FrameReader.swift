@@ -1,5 +1,5 @@
-/// Reads the frames of a client (RFC 6455 §5): bytes in, in pieces of any size; messages and control frames out. It does
-/// no I/O and holds no buffer between messages, so an idle connection costs the size of this struct.
+/// Reads the frames of a client (RFC 6455 §5): bytes in, in pieces of any size; messages and control frames out. It
+/// does no I/O and holds no buffer between messages, so an idle connection costs the size of this struct.
 ///
 /// Why it is ours and not a library's: docs/decisions/0010-websocket-frames.md.
 public struct FrameReader {

@@ -3,23 +3,83 @@ import Foundation
 public protocol RoomRepository: Sendable {
     /// The user's rooms, most recently created first.
     func rooms(of user: User.ID, limit: Int) async throws -> [Room]
+    /// The rooms of many users at once, for those who connect together. Users without rooms are missing.
+    func rooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [Room]]
     /// The ids of all rooms of the user, for joining at `hello`.
     func roomIDs(of user: User.ID) async throws -> [Room.ID]
     func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool
     func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)]
     /// Members of many rooms at once, for delivery.
-    func members(of rooms: [Room.ID]) async throws -> [Room.ID: [User.ID]]
+    func members(of rooms: [Room.ID]) async throws -> [Room.ID: [Room.Member]]
     /// One transaction for all of them: rooms locked in id order, numbered without gaps, one `room_changes` row and at
-    /// most one NOTIFY at the end. Outcomes in the order of the drafts.
+    /// most one NOTIFY at the end, none when nothing new was sent. Outcomes in the order of the drafts.
+    /// - Parameter notify: the hint for other instances; nil: no NOTIFY.
     func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome]
-    /// Messages after a seq, oldest first, at most `limit` a room, in (room, seq) order.
+    /// Messages after a seq, oldest first, at most `limitPerRoom` a room and no more once their bodies have
+    /// `Message.pageBytesMax`, in (room, seq) order.
     func messages(after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) async throws -> [Message]
-    /// Older history: messages before a seq (nil: the newest), oldest first.
+    /// Older history: messages before a seq (nil: the newest), oldest first; bounded as `messages(after:)` is. There is
+    /// more when the first of them is not number 1.
     /// - Throws: `notFound` when the viewer is no member.
     func history(room: Room.ID, before seq: Int64?, limit: Int, viewer: User.ID) async throws -> [Message]
-    /// Moves the read mark forward, never back. False when not a member.
+    /// Moves the read mark forward, never back and not beyond the last message. False when not a member.
     func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool
-    /// The rooms that changed since a bound of transactions, and the next bound.
-    func changes(since bound: UInt64) async throws -> (rooms: [Room.ID], bound: UInt64)
+    /// As above for many, as one change.
+    /// - Returns: for each, whether the user is a member.
+    func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Bool]
+    /// What changed since a bound of transactions, and the next bound. `UInt64.max` asks for the bound alone.
+    func changes(since bound: UInt64) async throws -> RoomChanges
+    /// Wakes the other instances with a hint and nothing in the database. For what may be lost.
+    func announce(_ hint: String) async throws
     func pruneChanges(olderThan seconds: Int) async throws
+}
+
+extension Room {
+    public struct Member: Sendable, Equatable {
+        public let user: User.ID
+        public let lastReadSeq: Int64
+
+        public init(user: User.ID, lastReadSeq: Int64) {
+            self.user = user
+            self.lastReadSeq = lastReadSeq
+        }
+    }
+}
+
+/// A member has read up to a message.
+public struct ReadMark: Sendable, Equatable {
+    public let room: Room.ID
+    public let user: User.ID
+    public let seq: Int64
+
+    public init(room: Room.ID, user: User.ID, seq: Int64) {
+        self.room = room
+        self.user = user
+        self.seq = seq
+    }
+}
+
+/// What became known of rooms since a bound. Rows may come again; none is passed over.
+public struct RoomChanges: Sendable, Equatable {
+    /// Rooms with new messages, new rooms among them, and the last seq of each.
+    public let rooms: [Room.ID: Int64]
+    /// Rooms whose members or read marks changed: in `room_changes` as negative ids.
+    public let memberships: [Room.ID]
+    /// Pass to the next read.
+    public let bound: UInt64
+
+    public init(rooms: [Room.ID: Int64], memberships: [Room.ID], bound: UInt64) {
+        self.rooms = rooms
+        self.memberships = memberships
+        self.bound = bound
+    }
+}
+
+/// The chat processes. Rows are written when one starts and stops.
+public protocol ChatInstanceRepository: Sendable {
+    /// - Parameter internalAddress: where other instances reach it; empty when they cannot.
+    func start(_ name: String, internalAddress: String) async throws
+    func stop(_ name: String) async throws
+    /// Names and addresses, in order of name.
+    func all() async throws -> [(name: String, internalAddress: String)]
 }

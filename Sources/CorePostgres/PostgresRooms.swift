@@ -1,0 +1,284 @@
+import Core
+import Foundation
+import Postgres
+
+public struct PostgresRooms: RoomRepository {
+    /// More drafts than this in one transaction gain nothing and hold the rooms' locks longer.
+    public static let sendMax = 1_000
+
+    private let db: Database
+
+    public init(db: Database) { self.db = db }
+
+    // MARK: Who is where
+
+    public func rooms(of user: User.ID, limit: Int) async throws -> [Room] {
+        try await rooms(of: [user], limitPerUser: limit)[user] ?? []
+    }
+
+    public func rooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [Room]] {
+        try await mapped {
+            let rows = try await db.short.rows(
+                """
+                SELECT u.id, r.id, coalesce(r.wire_name, ''), r.last_seq, m.last_read_seq, r.created_at
+                FROM unnest(\(users.map(\.value))::bigint[]) AS u (id)
+                CROSS JOIN LATERAL (
+                  SELECT rm.room_id, rm.last_read_seq FROM room_members rm
+                  WHERE rm.user_id = u.id ORDER BY rm.room_id DESC LIMIT \(limitPerUser)) m
+                JOIN rooms r ON r.id = m.room_id
+                ORDER BY u.id, r.id DESC
+                """
+            ) { row in
+                try (
+                    User.ID(row.get(0)),
+                    Room(
+                        id: Room.ID(row.get(1)), wireName: row.get(2), lastSeq: row.get(3), lastReadSeq: row.get(4),
+                        createdAt: row.get(5))
+                )
+            }
+            return Dictionary(grouping: rows, by: \.0).mapValues { $0.map(\.1) }
+        }
+    }
+
+    public func roomIDs(of user: User.ID) async throws -> [Room.ID] {
+        try await mapped {
+            try await db.short.rows(
+                "SELECT room_id FROM room_members WHERE user_id = \(user.value) ORDER BY room_id"
+            ) { try Room.ID($0.get(0)) }
+        }
+    }
+
+    public func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool {
+        try await mapped {
+            try await db.short.first(
+                "SELECT 1::bigint FROM room_members WHERE room_id = \(room.value) AND user_id = \(user.value)"
+            ) { try $0.get(0, as: Int64.self) } != nil
+        }
+    }
+
+    public func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)] {
+        (try await members(of: [room])[room] ?? []).map { ($0.user, $0.lastReadSeq) }
+    }
+
+    public func members(of rooms: [Room.ID]) async throws -> [Room.ID: [Room.Member]] {
+        try await mapped {
+            let rows = try await db.short.rows(
+                """
+                SELECT room_id, user_id, last_read_seq FROM room_members
+                WHERE room_id = ANY (\(rooms.map(\.value))::bigint[]) ORDER BY room_id, user_id
+                """
+            ) { row in
+                try (Room.ID(row.get(0)), Room.Member(user: User.ID(row.get(1)), lastReadSeq: row.get(2)))
+            }
+            return Dictionary(grouping: rows, by: \.0).mapValues { $0.map(\.1) }
+        }
+    }
+
+    // MARK: Reading
+
+    public func messages(
+        after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int
+    ) async throws -> [Message] {
+        // LATERAL, because the planner knows nothing of unnest's size: a plain join was a scan of the table.
+        try await mapped {
+            try await db.long.rows(
+                """
+                SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.created_at
+                FROM unnest(\(cursors.map(\.room.value))::bigint[], \(cursors.map(\.seq))::bigint[])
+                  AS c (room_id, after)
+                CROSS JOIN LATERAL (
+                  SELECT p.*, sum(octet_length(p.body)) OVER (ORDER BY p.seq) - octet_length(p.body) AS before
+                  FROM (SELECT * FROM messages n WHERE n.room_id = c.room_id AND n.seq > c.after
+                        ORDER BY n.seq LIMIT \(limitPerRoom)) p) m
+                WHERE m.before < \(Message.pageBytesMax)
+                ORDER BY m.room_id, m.seq
+                """, as: Self.message)
+        }
+    }
+
+    public func history(
+        room: Room.ID, before seq: Int64?, limit: Int, viewer: User.ID
+    ) async throws -> [Message] {
+        let found = try await mapped {
+            try await db.long.rows(
+                """
+                SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.created_at
+                FROM room_members rm
+                LEFT JOIN LATERAL (
+                  SELECT p.*, sum(octet_length(p.body)) OVER (ORDER BY p.seq DESC) - octet_length(p.body) AS before
+                  FROM (SELECT * FROM messages n
+                        WHERE n.room_id = rm.room_id AND n.seq < \(seq ?? Int64.max)
+                        ORDER BY n.seq DESC LIMIT \(limit)) p) m ON m.before < \(Message.pageBytesMax)
+                WHERE rm.room_id = \(room.value) AND rm.user_id = \(viewer.value)
+                ORDER BY m.seq
+                """
+            ) { row in try row.get(1, as: Int64?.self) == nil ? nil : Self.message(row) }
+        }
+        // A member of an empty room has one row with nothing in it; a stranger has none.
+        guard !found.isEmpty else { throw AppError.notFound }
+        return found.compactMap(\.self)
+    }
+
+    private static let message: @Sendable (Row) throws -> Message = { row in
+        try Message(
+            roomID: Room.ID(row.get(0)), seq: row.get(1), senderID: User.ID(row.get(2)), clientID: row.get(3),
+            kind: Message.Kind(rawValue: row.get(4)) ?? .text, targetSeq: row.get(5), body: row.get(6),
+            createdAt: row.get(7))
+    }
+
+    // MARK: Marks, changes, wake-ups
+
+    public func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
+        try await markRead([ReadMark(room: room, user: user, seq: seq)], notify: nil).first ?? false
+    }
+
+    public func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Bool] {
+        guard !marks.isEmpty else { return [] }
+        let statement: SQL = """
+            WITH input AS MATERIALIZED (
+              SELECT t.ord, t.room_id, t.user_id, least(t.seq, r.last_seq) AS seq
+              FROM unnest(\(marks.map(\.room.value))::bigint[], \(marks.map(\.user.value))::bigint[],
+                          \(marks.map(\.seq))::bigint[]) WITH ORDINALITY AS t (room_id, user_id, seq, ord)
+              LEFT JOIN rooms r ON r.id = t.room_id
+            ), held AS MATERIALIZED (
+              SELECT rm.room_id, rm.user_id FROM room_members rm
+              WHERE (rm.room_id, rm.user_id) IN (SELECT i.room_id, i.user_id FROM input i)
+              ORDER BY rm.room_id, rm.user_id FOR NO KEY UPDATE
+            ), moved AS (
+              UPDATE room_members rm SET last_read_seq = i.seq
+              FROM (SELECT room_id, user_id, max(seq) AS seq FROM input GROUP BY room_id, user_id) i
+              JOIN held h USING (room_id, user_id)
+              WHERE rm.room_id = i.room_id AND rm.user_id = i.user_id AND rm.last_read_seq < i.seq
+              RETURNING rm.room_id
+            ), noted AS (
+              INSERT INTO room_changes (room_ids)
+              SELECT array_agg(DISTINCT -room_id) FROM moved HAVING count(*) > 0
+            )
+            SELECT EXISTS (SELECT FROM held h WHERE h.room_id = i.room_id AND h.user_id = i.user_id)
+            FROM input i ORDER BY i.ord
+            """
+        return try await mapped {
+            guard let notify else { return try await db.write.rows(statement) { try $0.get(0, as: Bool.self) } }
+            let (found, _) = try await db.write.batch(
+                Statement(statement) { try $0.get(0, as: Bool.self) }, Statement(Self.wake(notify)))
+            return found
+        }
+    }
+
+    public func changes(since bound: UInt64) async throws -> RoomChanges {
+        // Every row that is not visible yet has a transaction at or after the snapshot's xmin, so nothing below it is
+        // passed over; what is between comes again.
+        try await mapped {
+            let rows = try await db.short.rows(
+                """
+                SELECT pg_snapshot_xmin(pg_current_snapshot()), c.id, r.last_seq
+                FROM (SELECT 1) AS one LEFT JOIN (
+                  SELECT DISTINCT unnest(room_ids) AS id FROM room_changes
+                  WHERE tx >= \(PostgresXID(bound))::xid8) AS c ON true
+                LEFT JOIN rooms r ON r.id = c.id
+                """
+            ) { row in
+                try (row.get(0, as: PostgresXID.self), row.get(1, as: Int64?.self), row.get(2, as: Int64?.self))
+            }
+            var changed: [Room.ID: Int64] = [:]
+            for (_, id, lastSeq) in rows {
+                if let id, let lastSeq { changed[Room.ID(id)] = lastSeq }
+            }
+            return RoomChanges(
+                rooms: changed, memberships: rows.compactMap(\.1).filter { $0 < 0 }.map { Room.ID(-$0) },
+                bound: rows.first?.0.value ?? bound)
+        }
+    }
+
+    public func announce(_ hint: String) async throws {
+        _ = try await mapped { try await db.write.execute("SELECT pg_notify('martlet_chat', \(hint))") }
+    }
+
+    public func pruneChanges(olderThan seconds: Int) async throws {
+        _ = try await mapped {
+            try await db.write.execute(
+                "DELETE FROM room_changes WHERE at < now() - make_interval(secs => \(seconds)::double precision)")
+        }
+    }
+
+    /// The last statement of a batch: wakes the other instances if there is anything to be read.
+    static func wake(_ hint: String) -> SQL {
+        """
+        SELECT pg_notify('martlet_chat', \(hint))
+        WHERE EXISTS (SELECT FROM room_changes WHERE tx = pg_current_xact_id_if_assigned())
+        """
+    }
+}
+
+// MARK: Sending
+
+extension PostgresRooms {
+    public func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome] {
+        guard !drafts.isEmpty else { return [] }
+        precondition(drafts.count <= Self.sendMax, "a batch has at most \(Self.sendMax) drafts")
+        let lock = Self.lock(Array(Set(drafts.map(\.roomID.value))))
+        let insert = Self.insert(drafts)
+        let outcomes = try await mapped {
+            guard let notify else {
+                return try await db.write.batch(Statement(lock), Statement(insert, as: Self.outcome)).1
+            }
+            return try await db.write.batch(
+                Statement(lock), Statement(insert, as: Self.outcome), Statement(Self.wake(notify))
+            ).1
+        }
+        return outcomes
+    }
+
+    /// A statement of its own: the next one needs a snapshot taken after the locks are held, or it would number twice.
+    private static func lock(_ rooms: [Int64]) -> SQL {
+        "SELECT id FROM rooms WHERE id = ANY (\(rooms)::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+    }
+
+    private static func insert(_ drafts: [Message.Draft]) -> SQL {
+        """
+        WITH input AS MATERIALIZED (
+          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.body,
+                 row_number() OVER (PARTITION BY t.room_id, t.sender_id, t.client_id ORDER BY t.ord) AS copy,
+                 (SELECT r.last_seq FROM rooms r
+                   WHERE r.id = t.room_id AND EXISTS (
+                     SELECT FROM room_members rm
+                     WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id)) AS base,
+                 (SELECT m.seq FROM messages m
+                   WHERE m.room_id = t.room_id AND m.sender_id = t.sender_id AND m.client_id = t.client_id) AS old_seq
+          FROM unnest(\(drafts.map(\.roomID.value))::bigint[], \(drafts.map(\.senderID.value))::bigint[],
+                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[])
+            WITH ORDINALITY AS t (room_id, sender_id, client_id, body, ord)
+        ), fresh AS MATERIALIZED (
+          SELECT i.room_id, i.sender_id, i.client_id, i.body, i.ord,
+                 i.base + row_number() OVER (PARTITION BY i.room_id ORDER BY i.ord) AS seq
+          FROM input i WHERE i.base IS NOT NULL AND i.old_seq IS NULL AND i.copy = 1
+        ), bumped AS (
+          UPDATE rooms r SET last_seq = f.seq
+          FROM (SELECT room_id, max(seq) AS seq FROM fresh GROUP BY room_id) f
+          WHERE r.id = f.room_id
+        ), added AS (
+          INSERT INTO messages (room_id, seq, sender_id, client_id, body)
+          SELECT f.room_id, f.seq, f.sender_id, f.client_id, f.body FROM fresh f
+          RETURNING room_id, seq, sender_id, client_id, created_at
+        ), noted AS (
+          INSERT INTO room_changes (room_ids)
+          SELECT array_agg(DISTINCT room_id) FROM fresh HAVING count(*) > 0
+        )
+        SELECT CASE WHEN i.base IS NULL THEN 'forbidden'
+                    WHEN i.old_seq IS NOT NULL OR i.copy > 1 THEN 'duplicate' ELSE 'sent' END,
+               CASE WHEN i.base IS NOT NULL THEN coalesce(i.old_seq, a.seq) END, a.created_at
+        FROM input i
+        LEFT JOIN added a ON a.room_id = i.room_id AND a.sender_id = i.sender_id AND a.client_id = i.client_id
+          AND i.base IS NOT NULL
+        ORDER BY i.ord
+        """
+    }
+
+    private static let outcome: @Sendable (Row) throws -> Message.Outcome = { row in
+        switch try row.get(0, as: String.self) {
+        case "sent": try .sent(seq: row.get(1), createdAt: row.get(2))
+        case "duplicate": try .duplicate(seq: row.get(1))
+        default: .forbidden
+        }
+    }
+}

@@ -1,0 +1,268 @@
+import Core
+import CorePostgres
+import Foundation
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+
+/// Users 1…, and rooms with some of them as members.
+func makeRooms(_ test: TestDatabase, users: Int, rooms: [[Int]]) async throws {
+    let members = rooms.enumerated().flatMap { room, users in users.map { "(\(room + 1), \($0))" } }
+    try await test.run(
+        """
+        INSERT INTO users (username, email)
+        SELECT 'user-' || n, 'user-' || n || '@example.org' FROM generate_series(1, \(users)) n;
+        INSERT INTO rooms (wire_name) SELECT 'room-' || n FROM generate_series(1, \(rooms.count)) n;
+        INSERT INTO room_members (room_id, user_id) VALUES \(members.joined(separator: ", "))
+        """)
+}
+
+func draft(_ room: Int, _ sender: Int, _ id: String, _ body: String = "hello") throws -> Message.Draft {
+    try Message.Draft(roomID: Room.ID(Int64(room)), senderID: User.ID(Int64(sender)), clientID: id, body: body)
+}
+
+@Suite("Rooms in PostgreSQL")
+struct RoomsTests {
+    @Test("a batch is numbered per room in order; repeats get their first number, strangers nothing")
+    func batch() async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 3, rooms: [[1, 2], [2, 3]])
+            let rooms = PostgresRooms(db: db)
+            let outcomes = try await rooms.send(
+                [
+                    draft(1, 1, "a"), draft(2, 2, "a"), draft(1, 2, "a"), draft(1, 1, "a"), draft(1, 3, "x"),
+                    draft(99, 1, "x"), draft(1, 1, "b"),
+                ], notify: nil)
+            #expect(outcomes.map(seq) == [1, 1, 2, 1, nil, nil, 3])
+            #expect(outcomes[3] == .duplicate(seq: 1) && outcomes[4] == .forbidden && outcomes[5] == .forbidden)
+            #expect(try await rooms.send([draft(1, 1, "b")], notify: "x") == [.duplicate(seq: 3)])
+            #expect(try await rooms.rooms(of: User.ID(2), limit: 10).map(\.lastSeq) == [1, 3])
+            #expect(try await test.run("SELECT room_ids FROM room_changes") == [["{1,2}"]])
+        }
+    }
+
+    private func seq(_ outcome: Message.Outcome) -> Int64? {
+        switch outcome {
+        case .sent(let seq, _), .duplicate(let seq): seq
+        case .forbidden: nil
+        }
+    }
+
+    @Test("a batch that meets an error leaves nothing behind")
+    func atomic() async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 1, rooms: [[1]])
+            try await test.run("ALTER TABLE messages ADD CONSTRAINT no_bad CHECK (body <> 'bad')")
+            let rooms = PostgresRooms(db: db)
+            await #expect(throws: (any Error).self) {
+                try await rooms.send([draft(1, 1, "a"), draft(1, 1, "b", "bad")], notify: "x")
+            }
+            #expect(try await rooms.rooms(of: User.ID(1), limit: 1).first?.lastSeq == 0)
+            #expect(try await rooms.changes(since: 0).rooms.isEmpty)
+        }
+    }
+
+    @Test("writers on many connections leave no gap and no repeat, and a reader never sees one")
+    func property() async throws {
+        try await withTestDatabase(configure: { $0.writeMax = 8 }) { db, test in
+            let members = Array(1...6)
+            try await makeRooms(test, users: 8, rooms: Array(repeating: members, count: 5))
+            let rooms = PostgresRooms(db: db)
+            let acknowledged = Shared<[String: Int64]>([:])
+            let done = Shared(false)
+            async let watched = watch(rooms, until: done)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for writer in 0..<8 {
+                    group.addTask {
+                        var random = Random(seed: UInt64(writer))
+                        for _ in 0..<25 { try await Self.send(rooms, &random, acknowledged) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            done.withLock { $0 = true }
+            let seen = try await watched
+            let table = try await rooms.messages(after: (1...5).map { (Room.ID($0), 0) }, limitPerRoom: 10_000)
+            for room in 1...5 {
+                let seqs = table.filter { $0.roomID.value == Int64(room) }.map(\.seq)
+                #expect(seqs == Array(1...Int64(seqs.count)))
+                #expect(seen[Room.ID(Int64(room))] ?? 0 <= Int64(seqs.count))
+            }
+            let keys = Dictionary(
+                uniqueKeysWithValues: table.map { ("\($0.roomID)/\($0.senderID)/\($0.clientID ?? "")", $0.seq) })
+            #expect(keys == acknowledged.withLock { $0 })
+        }
+    }
+
+    /// Follows every room by its seq, and fails at the first gap.
+    private func watch(_ rooms: PostgresRooms, until done: Shared<Bool>) async throws -> [Room.ID: Int64] {
+        var last: [Room.ID: Int64] = [:]
+        while !done.withLock({ $0 }) {
+            let cursors = (1...5).map { (room: Room.ID($0), seq: last[Room.ID($0)] ?? 0) }
+            for message in try await rooms.messages(after: cursors, limitPerRoom: 50) {
+                #expect(message.seq == (last[message.roomID] ?? 0) + 1)
+                last[message.roomID] = message.seq
+            }
+        }
+        return last
+    }
+
+    private static func send(
+        _ rooms: PostgresRooms, _ random: inout Random, _ acknowledged: Shared<[String: Int64]>
+    ) async throws {
+        let drafts = try (0..<Int.random(in: 1...20, using: &random)).map { _ in
+            // Members are 1 to 6; 7 and 8 are strangers. Ids repeat within batches and across writers.
+            try draft(
+                Int.random(in: 1...5, using: &random), Int.random(in: 1...8, using: &random),
+                "\(Int.random(in: 0..<400, using: &random))")
+        }
+        for (draft, outcome) in zip(drafts, try await rooms.send(drafts, notify: "test")) {
+            let key = "\(draft.roomID)/\(draft.senderID)/\(draft.clientID)"
+            switch outcome {
+            case .forbidden: #expect(draft.senderID.value > 6)
+            case .sent(let seq, _):
+                acknowledged.withLock { known in
+                    #expect(known[key] == nil || known[key] == seq)
+                    known[key] = seq
+                }
+            case .duplicate(let seq):
+                acknowledged.withLock { known in
+                    #expect(known[key] == nil || known[key] == seq)
+                    known[key] = seq
+                }
+            }
+        }
+    }
+
+    @Test("a page ends at its rows or at its bytes, and never empty while there is more")
+    func pages() async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 1, rooms: [[1]])
+            let rooms = PostgresRooms(db: db)
+            let body = String(repeating: "x", count: 60_000)
+            for number in 1...5 { _ = try await rooms.send([draft(1, 1, "\(number)", body)], notify: nil) }
+            let room = Room.ID(1)
+            #expect(try await rooms.messages(after: [(room, 0)], limitPerRoom: 50).map(\.seq) == [1, 2, 3])
+            #expect(try await rooms.messages(after: [(room, 3)], limitPerRoom: 50).map(\.seq) == [4, 5])
+            #expect(try await rooms.messages(after: [(room, 1)], limitPerRoom: 1).map(\.seq) == [2])
+            #expect(try await rooms.messages(after: [(room, 5), (Room.ID(9), 0)], limitPerRoom: 1).isEmpty)
+            let viewer = User.ID(1)
+            let newest = try await rooms.history(room: room, before: nil, limit: 50, viewer: viewer)
+            #expect(newest.map(\.seq) == [3, 4, 5])
+            #expect(try await rooms.history(room: room, before: 3, limit: 1, viewer: viewer).map(\.seq) == [2])
+            #expect(try await rooms.history(room: room, before: 1, limit: 9, viewer: viewer).isEmpty)
+            let error = await #expect(throws: AppError.self) {
+                try await rooms.history(room: room, before: nil, limit: 1, viewer: User.ID(2))
+            }
+            #expect(error == .notFound)
+        }
+    }
+
+    @Test("a read mark moves forward to the last message at most; strangers have none")
+    func readMarks() async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 2, rooms: [[1]])
+            let rooms = PostgresRooms(db: db)
+            for number in 1...3 { _ = try await rooms.send([draft(1, 1, "\(number)")], notify: nil) }
+            let room = Room.ID(1)
+            let user = User.ID(1)
+            #expect(try await rooms.markRead(room: room, user: user, seq: 2))
+            #expect(try await rooms.markRead(room: room, user: user, seq: 1))
+            #expect(try await rooms.rooms(of: user, limit: 1).first?.lastReadSeq == 2)
+            let marks = [
+                ReadMark(room: room, user: user, seq: 9), ReadMark(room: room, user: User.ID(2), seq: 1),
+                ReadMark(room: Room.ID(9), user: user, seq: 1),
+            ]
+            #expect(try await rooms.markRead(marks, notify: "x") == [true, false, false])
+            #expect(try await rooms.members(of: room).map(\.lastReadSeq) == [3])
+        }
+    }
+
+    @Test("changes are read from a bound on; what was under way at the bound is not passed over")
+    func changes() async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 1, rooms: [[1], [1], [1]])
+            let rooms = PostgresRooms(db: db)
+            let start = try await rooms.changes(since: .max)
+            #expect(start.rooms.isEmpty)
+            _ = try await rooms.send([draft(1, 1, "a")], notify: nil)
+            let first = try await rooms.changes(since: start.bound)
+            #expect(first.rooms[Room.ID(1)] == 1 && first.memberships.isEmpty)
+            // A slow writer takes its transaction id now and commits after others have been read.
+            let committed = try await db.transaction { slow in
+                _ = try await slow.execute("INSERT INTO room_changes (room_ids) VALUES ('{2}')")
+                _ = try await rooms.send([draft(3, 1, "a")], notify: nil)
+                return try await rooms.changes(since: first.bound)
+            }
+            // Other tests' transactions may hold the bound back, so what was read may come again.
+            #expect(committed.rooms[Room.ID(3)] == 1 && committed.rooms[Room.ID(2)] == nil)
+            let late = try await rooms.changes(since: committed.bound)
+            #expect(late.rooms[Room.ID(2)] == 0 && late.rooms[Room.ID(3)] == 1)
+            _ = try await rooms.markRead(room: Room.ID(3), user: User.ID(1), seq: 1)
+            #expect(try await rooms.changes(since: late.bound).memberships.contains(Room.ID(3)))
+            try await rooms.pruneChanges(olderThan: -10)
+            #expect(try await rooms.changes(since: 0).rooms.isEmpty)
+        }
+    }
+
+    @Test("a batch wakes listeners once with its hint; one that changed nothing does not")
+    func wakes() async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 1, rooms: [[1]])
+            let rooms = PostgresRooms(db: db)
+            let (stream, continuation) = AsyncStream<String>.makeStream()
+            let listener = try await db.listen(
+                ["martlet_chat"], onWake: { continuation.yield($0.payload) }, onReconnect: {})
+            _ = try await rooms.send([draft(1, 1, "a"), draft(1, 1, "b")], notify: "one")
+            _ = try await rooms.send([draft(1, 1, "a")], notify: "nothing new")
+            _ = try await rooms.send([draft(9, 1, "a")], notify: "forbidden")
+            try await rooms.announce("two")
+            var seen: [String] = []
+            for await payload in stream {
+                seen.append(payload)
+                if payload == "two" { break }
+            }
+            #expect(seen == ["one", "two"])
+            await listener.stop()
+        }
+    }
+
+    @Test("instances are listed while they run")
+    func instances() async throws {
+        try await withTestDatabase { db in
+            let instances = PostgresChatInstances(db: db)
+            try await instances.start("chat-1", internalAddress: "127.0.0.1:1")
+            try await instances.start("chat-1", internalAddress: "127.0.0.1:2")
+            try await instances.start("chat-2", internalAddress: "")
+            #expect(try await instances.all().map(\.internalAddress) == ["127.0.0.1:2", ""])
+            try await instances.stop("chat-2")
+            #expect(try await instances.all().map(\.name) == ["chat-1"])
+        }
+    }
+}
+
+/// What tasks of a test share.
+private final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+    init(_ value: Value) { self.value = Mutex(value) }
+    func withLock<T>(_ body: (inout Value) -> T) -> T {
+        value.withLock { value in
+            nonisolated(unsafe) let result = body(&value)
+            return result
+        }
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed everywhere.
+private struct Random: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
+        return z ^ z >> 31
+    }
+}
