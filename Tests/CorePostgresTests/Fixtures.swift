@@ -9,11 +9,15 @@ struct World {
     let db: Database
     let users: PostgresUsers
     let sessions: PostgresSessions
+    let companies: PostgresCompanies
+    let postings: PostgresPostings
 
     init(_ db: Database) {
         self.db = db
         users = PostgresUsers(db: db)
         sessions = PostgresSessions(db: db)
+        companies = PostgresCompanies(db: db)
+        postings = PostgresPostings(db: db)
     }
 
     func user(_ name: String, hash: String = "hash") async throws -> User {
@@ -23,6 +27,25 @@ struct World {
 
     func family(_ user: User.ID, token: UInt8 = 0) async throws -> Core.Session {
         try await sessions.start(.family, user: user, refreshHash: digest(token), expiresAt: future)
+    }
+
+    func company(_ name: String, of user: User.ID) async throws -> Company {
+        try await companies.save(Company.Draft(name: name), logo: nil, representative: user)
+    }
+
+    func posting(
+        _ title: String, by author: User.ID, state: JobPosting.State = .published, until end: Date? = nil
+    ) async throws -> JobPosting {
+        try await postings.create(
+            JobPosting.Draft(
+                title: title, safeDescription: "<p>Work.</p>", terms: JobPosting.Terms(), state: state,
+                validThrough: end),
+            author: author)
+    }
+
+    /// The work items there are, oldest first: kind and payload.
+    func items() async throws -> [String] {
+        try await strings("SELECT kind || ' ' || payload::text FROM work_items ORDER BY id")
     }
 
     /// One number: the first column of the first row.
@@ -51,6 +74,14 @@ struct World {
 
 let noSuchID: Int64 = 999_999_999
 let future = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded() + 86_400)
+
+func logo(_ hash: String) -> Media.Draft { file(.logo, hash) }
+
+func file(_ kind: Media.Kind, _ hash: String) -> Media.Draft {
+    Media.Draft(
+        kind: kind, name: "\(hash).bin", declaredType: "application/octet-stream", hash: hash, bytes: 3,
+        sha256: digest(1), storageKey: "up/\(hash)")
+}
 
 /// What stands in for a SHA-256.
 func digest(_ byte: UInt8, _ other: UInt8 = 0) -> [UInt8] { [other] + Array(repeating: byte, count: 31) }

@@ -1,0 +1,55 @@
+import Core
+import Postgres
+
+/// What several repositories do with media, as parts of their own transactions.
+enum MediaStatements {
+    /// Storage keys that one `delete_files` item names at most: a big posting's CVs are deleted by several items.
+    static let keysPerItemMax = 500
+
+    /// A row for a file that is in the object store; gives its id. `process(_:)` belongs in the same transaction.
+    static func insert(_ draft: Media.Draft, owner: User.ID) -> SQL {
+        """
+        INSERT INTO media (owner_id, kind, name, declared_type, hash, bytes, sha256, storage_key)
+        VALUES (\(owner), \(draft.kind), \(draft.name), \(draft.declaredType), \(draft.hash), \(draft.bytes),
+                \(draft.sha256), \(draft.storageKey))
+        RETURNING id
+        """
+    }
+
+    /// Has a worker look at the content.
+    static func process(_ id: Media.ID) -> SQL {
+        Enqueue.item(.processUpload, payload: #"{"media_id":\#(id)}"#)
+    }
+
+    /// Deletes rows, and has a worker delete the files: those of variants too.
+    static func delete(_ ids: [Media.ID]) -> SQL {
+        """
+        WITH gone AS (
+          DELETE FROM media WHERE id = ANY (\(ids.map(\.value))) RETURNING id, storage_key
+        ), keys AS (
+          SELECT g.storage_key FROM gone g
+          UNION ALL
+          SELECT v.storage_key FROM media_variants v JOIN gone g ON g.id = v.media_id
+        ), pages AS (
+          SELECT k.storage_key,
+                 (row_number() OVER (ORDER BY k.storage_key) - 1) / \(Self.keysPerItemMax)::bigint AS page
+          FROM keys k
+        )
+        INSERT INTO work_items (kind, payload)
+        SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_agg(p.storage_key))
+        FROM pages p GROUP BY p.page
+        """
+    }
+}
+
+extension SQLExecutor {
+    /// The first row of a statement, with the workers woken after it, in one round trip: how a transaction that put
+    /// items in ends.
+    func lastFirst<T: Sendable>(
+        _ sql: SQL, waking: Bool, as decode: @escaping @Sendable (Row) throws -> T
+    ) async throws -> T? {
+        try await run(sql, waking ? [Enqueue.wake] : []) { result, _ in
+            result.count > 0 ? try decode(result[0]) : nil
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import CorePostgres
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("Statements")
+struct StatementTests {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Sources/CorePostgres")
+
+    @Test("every statement in the sources is one that the migrated schema takes")
+    func prepared() async throws {
+        let scan = try StatementScan(folder: Self.folder)
+        #expect(scan.statements.count > 50)
+        // What a transaction makes for itself would be gone before it is used, were it dropped at a commit.
+        let tables = scan.temporaryTables.map { $0.replacing("ON COMMIT DROP", with: "") + ";" }.joined()
+        try await withTestDatabase { _, database in
+            for statement in scan.statements {
+                do {
+                    try await database.run("BEGIN; \(tables) PREPARE s AS \(statement.text); ROLLBACK; DEALLOCATE s")
+                } catch {
+                    Issue.record("\(statement.file):\(statement.line): \(error)\n\(statement.text)")
+                }
+            }
+        }
+    }
+
+    @Test("no statement by key reads a big table from end to end")
+    func plans() async throws {
+        let files = [
+            "PostgresUsers.swift", "PostgresSessions.swift", "PostgresCompanies.swift", "PostgresPostings.swift",
+            "PostgresApplications.swift", "PostgresMedia.swift", "MediaStatements.swift",
+        ]
+        let scan = try StatementScan(folder: Self.folder)
+        let big = "users|sessions|session_refresh_tokens|media|media_variants|company_members|job_postings|applications"
+            + "|application_events|rooms|room_members|messages"
+        try await withTestDatabase { _, database in
+            try await database.run(Self.fill)
+            // The total of the public list is counted, up to a bound, and is the one statement that is not by key.
+            for statement in scan.statements
+            where files.contains(statement.file) && !statement.text.contains("reltuples") {
+                let arguments = Array(repeating: "NULL", count: statement.bindCount).joined(separator: ", ")
+                let plan = try await database.run(
+                    """
+                    SET plan_cache_mode = force_generic_plan;
+                    PREPARE s AS \(statement.text);
+                    EXPLAIN (COSTS OFF) EXECUTE s\(arguments.isEmpty ? "" : "(\(arguments))")
+                    """
+                ).compactMap { $0[0] }
+                let scans = try plan.filter { $0.contains(try Regex("Seq Scan on (\(big))\\b")) }
+                #expect(scans == [], "\(statement.file):\(statement.line)\n\(plan.joined(separator: "\n"))")
+            }
+        }
+    }
+
+    /// Enough of everything that reading a table from end to end would be the slower way.
+    private static let fill = """
+        INSERT INTO users (username, email) SELECT 'user' || i, 'user' || i || '@example.org'
+          FROM generate_series(1, 5000) i;
+        INSERT INTO sessions (user_id, kind, expires_at) SELECT i, 'family', now() + i * interval '1 minute'
+          FROM generate_series(1, 5000) i;
+        INSERT INTO session_refresh_tokens (hash, session_id, generation)
+          SELECT sha256(i::text::bytea), i, 0 FROM generate_series(1, 5000) i;
+        INSERT INTO session_revocations (session_id, expires_at) SELECT i, now() FROM generate_series(1, 5000) i;
+        INSERT INTO media (owner_id, kind, name, hash, bytes, sha256, storage_key)
+          SELECT i, 'cv', 'cv.pdf', 'hash' || i, 1000, '', 'key' || i FROM generate_series(1, 5000) i;
+        INSERT INTO media_variants (media_id, name, storage_key, hash, mime, ext, bytes, width, height)
+          SELECT i, 'thumbnail', 'vkey' || i, 'vhash' || i, 'image/png', '.png', 100, 10, 10
+          FROM generate_series(1, 5000) i;
+        INSERT INTO companies (name, logo_media_id) SELECT 'Company ' || i, i FROM generate_series(1, 5000) i;
+        INSERT INTO company_members (company_id, user_id) SELECT i, i FROM generate_series(1, 5000) i;
+        INSERT INTO job_postings (company_id, title, state, published_at)
+          SELECT i, 'Posting ' || i, 'published', now() FROM generate_series(1, 5000) i, generate_series(1, 2);
+        INSERT INTO applications (posting_id, applicant_id, cv_media_id)
+          SELECT i, 5001 - i, i FROM generate_series(1, 5000) i;
+        INSERT INTO application_events (application_id, kind) SELECT i, 'initiated' FROM generate_series(1, 5000) i;
+        INSERT INTO rooms (application_id) SELECT i FROM generate_series(1, 5000) i;
+        INSERT INTO room_members (room_id, user_id) SELECT i, i FROM generate_series(1, 5000) i;
+        INSERT INTO messages (room_id, seq, sender_id, body) SELECT i, 1, i, 'hello' FROM generate_series(1, 5000) i;
+        ANALYZE
+        """
+}
