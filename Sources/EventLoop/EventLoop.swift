@@ -48,8 +48,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return key
     }()
 
+    /// A peer that has gone is an error of `write`, as any other: the signal would end the process.
+    private static let ignoreBrokenPipes: Void = {
+        signal(SIGPIPE, SIG_IGN)
+    }()
+
     /// Starts the loop's thread. It ends by `stop()`.
     public init(name: String, index: Int = 0) {
+        Self.ignoreBrokenPipes
         self.name = name
         self.index = index
         uv = .allocate(capacity: 1)

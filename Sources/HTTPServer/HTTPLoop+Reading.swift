@@ -139,10 +139,6 @@ extension HTTPLoop {
             guard connection.bodyWaiter == nil else {
                 throw HTTPError(500, "The request body is read by two tasks at once.")
             }
-            if connection.needsContinue {
-                connection.needsContinue = false
-                connection.out.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
-            }
             await withCheckedContinuation { continuation in
                 connection.bodyWaiter = continuation
                 if !connection.isAdvancing { settle(connection) }
@@ -158,6 +154,11 @@ extension HTTPLoop {
         if connection.phase == .upgrading {
             handOver(connection)
             return
+        }
+        // Only now is it sure that the body did not arrive with the head.
+        if connection.needsContinue, connection.bodyWaiter != nil, connection.phase == .answering {
+            connection.needsContinue = false
+            connection.out.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
         }
         flush(connection)
         if connection.peerEnded { settleEnded(connection) }
