@@ -65,6 +65,14 @@ public final class TCPListener {
         accepted(stream)
     }
 
+    /// Whether no connection waits to be accepted at this moment.
+    public var isBacklogEmpty: Bool {
+        var descriptor: Int32 = -1
+        guard open, uv_fileno(uvHandle, &descriptor) == 0 else { return true }
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&polled, 1, 0) == 0
+    }
+
     /// Connections that the kernel had already taken are accepted in the turn before; call this a turn after going
     /// unready.
     public func close() {

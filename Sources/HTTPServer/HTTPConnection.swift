@@ -85,6 +85,9 @@ final class HTTPConnection {
         self.parser = parser
     }
 
+    /// Between requests, with nothing of the next.
+    var isIdle: Bool { phase == .waiting && !parser.isInsideHead }
+
     func wakeReader() {
         guard let waiter = bodyWaiter else { return }
         bodyWaiter = nil

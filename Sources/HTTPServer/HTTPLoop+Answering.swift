@@ -28,6 +28,7 @@ extension HTTPLoop {
             method: parsed.method, path: parsed.path, head: parsed.head, body: body, peer: connection.stream.peer,
             loop: loop)
         let serial = connection.serial
+        // The preference keeps child tasks on the loop as well.
         let task = Task.immediate { await self.serve(connection, request) }
         if connection.phase == .answering, connection.serial == serial { connection.task = task }
     }

@@ -3,26 +3,28 @@ import EventLoop
 /// Ending without losing a request.
 extension HTTPLoop {
     /// How often a draining loop looks whether the backlog has run dry.
-    static let drainTickMilliseconds: UInt64 = 50
+    static let drainTickMilliseconds: UInt64 = 10
+
+    /// A connection on which nothing has come since the drain began this long ago is idle: browsers connect ahead of
+    /// need.
+    static let silentMillisecondsMax: UInt64 = 1_000
 
     /// Starts to drain, and returns when no connection is left, or when `graceSeconds` are over and what was left has
     /// been cut off.
     func drain(graceSeconds: Int) async {
         guard !draining else { return }
         draining = true
+        silentUntil = now + Self.silentMillisecondsMax
         let end = now + UInt64(graceSeconds) * 1000
-        var seen = accepted
         await withCheckedContinuation { continuation in
             drainWaiter = continuation
             let timer = LoopTimer(on: loop) {
-                // A tick in which nobody came: the kernel's backlog is empty.
-                if self.accepted == seen { self.stopListening() }
-                seen = self.accepted
+                self.stopListeningOnceEmpty()
                 if self.now >= end { self.cutOff() }
                 self.drainProgress()
             }
             drainTimer = timer
-            timer.start(milliseconds: Self.drainTickMilliseconds, repeating: Self.drainTickMilliseconds)
+            timer.start(milliseconds: 0, repeating: Self.drainTickMilliseconds)
         }
         stopTicking()
     }
@@ -40,7 +42,8 @@ extension HTTPLoop {
         }
         // Idle connections are last: until then a client may still send on one and be told that it is over.
         let left = connections
-        guard left.allSatisfy({ $0.phase == .waiting && !$0.parser.isInsideHead && $0.serial > 0 }) else { return }
+        let isSilent = now >= silentUntil
+        guard left.allSatisfy({ $0.isIdle && (isSilent || $0.serial > 0) }) else { return }
         for connection in left { linger(connection) }
     }
 

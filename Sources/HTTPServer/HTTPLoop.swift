@@ -23,6 +23,7 @@ actor HTTPLoop {
     var open = 0
     var accepted = 0
     var draining = false
+    var silentUntil: UInt64 = 0
     var drainTimer: LoopTimer?
     var drainWaiter: CheckedContinuation<Void, Never>?
 
@@ -68,6 +69,11 @@ actor HTTPLoop {
     func stopListening() {
         listener?.close()
         listener = nil
+    }
+
+    /// Clients whose connection the kernel has already accepted would be reset.
+    func stopListeningOnceEmpty() {
+        if listener?.isBacklogEmpty == true { stopListening() }
     }
 
     func stopTicking() {

@@ -47,6 +47,14 @@ public final class HTTPServer: Sendable {
         }
     }
 
+    /// Whether every loop has begun to drain.
+    public var isDraining: Bool {
+        get async {
+            for loop in loops where await !loop.draining { return false }
+            return true
+        }
+    }
+
     /// Lets time pass for the deadlines at once. For tests.
     func advanceClock(seconds: Int) async {
         for loop in loops { await loop.advanceClock(seconds: seconds) }

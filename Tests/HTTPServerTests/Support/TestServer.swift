@@ -74,3 +74,18 @@ final class Latch: Sendable {
         }
     }
 }
+
+/// Counts from any task.
+final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    var value: Int { count.withLock { $0 } }
+
+    @discardableResult
+    func increment() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
