@@ -69,6 +69,16 @@ public struct HTTPHeaders: Sendable, Equatable, Sequence, ExpressibleByDictionar
         fields.removeAll { Self.same($0.name, name) }
     }
 
+    /// A loop over the sequence makes an array first; this does not.
+    @inline(__always)
+    func forEachField(_ body: (String, String) -> Void) {
+        if let received {
+            for field in received.fields { body(received.name(field), received.value(field)) }
+        } else {
+            for field in fields { body(field.name, field.value) }
+        }
+    }
+
     public func makeIterator() -> IndexingIterator<[Element]> { list.makeIterator() }
 
     public static func == (left: HTTPHeaders, right: HTTPHeaders) -> Bool {

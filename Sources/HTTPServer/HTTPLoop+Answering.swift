@@ -28,27 +28,25 @@ extension HTTPLoop {
             method: parsed.method, path: parsed.path, head: parsed.head, body: body, peer: connection.stream.peer,
             loop: loop)
         let serial = connection.serial
-        // The preference keeps child tasks on the loop as well.
-        let task = Task.immediate { await self.serve(connection, request) }
+        // One closure and no further function: every asynchronous call looks up its executor, and this is the hot path.
+        let task = Task.immediate {
+            let response: HTTPResponse
+            do {
+                response = try await self.handler(request)
+            } catch {
+                response = self.onError(error, request)
+            }
+            guard connection.phase == .answering else { return }
+            switch response.body {
+            case .empty, .bytes: self.send(connection, response)
+            case .upgrade(let callee):
+                self.startUpgrade(connection, response, callee)
+                return
+            case .file, .stream: await self.sendStream(connection, response)
+            }
+            self.finish(connection)
+        }
         if connection.phase == .answering, connection.serial == serial { connection.task = task }
-    }
-
-    private func serve(_ connection: HTTPConnection, _ request: HTTPRequest) async {
-        let response: HTTPResponse
-        do {
-            response = try await handler(request)
-        } catch {
-            response = onError(error, request)
-        }
-        guard connection.phase == .answering else { return }
-        switch response.body {
-        case .empty, .bytes: send(connection, response)
-        case .upgrade(let callee):
-            startUpgrade(connection, response, callee)
-            return
-        case .file, .stream: await sendStream(connection, response)
-        }
-        finish(connection)
     }
 
     /// The answer is out, or cut off: on to the next request.

@@ -5,16 +5,16 @@ extension HTTPLoop {
     /// How often a draining loop looks whether the backlog has run dry.
     static let drainTickMilliseconds: UInt64 = 10
 
-    /// A connection on which nothing has come since the drain began this long ago is idle: browsers connect ahead of
-    /// need.
-    static let silentMillisecondsMax: UInt64 = 1_000
+    /// Idle connections are kept this long at least: a client that is about to send on one gets an answer, and is told
+    /// that it was the last.
+    static let idleMilliseconds: UInt64 = 1_000
 
     /// Starts to drain, and returns when no connection is left, or when `graceSeconds` are over and what was left has
     /// been cut off.
     func drain(graceSeconds: Int) async {
         guard !draining else { return }
         draining = true
-        silentUntil = now + Self.silentMillisecondsMax
+        idleUntil = now + Self.idleMilliseconds
         let end = now + UInt64(graceSeconds) * 1000
         await withCheckedContinuation { continuation in
             drainWaiter = continuation
@@ -42,8 +42,7 @@ extension HTTPLoop {
         }
         // Idle connections are last: until then a client may still send on one and be told that it is over.
         let left = connections
-        let isSilent = now >= silentUntil
-        guard left.allSatisfy({ $0.isIdle && (isSilent || $0.serial > 0) }) else { return }
+        guard now >= idleUntil, left.allSatisfy(\.isIdle) else { return }
         for connection in left { linger(connection) }
     }
 

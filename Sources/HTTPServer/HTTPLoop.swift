@@ -23,7 +23,7 @@ actor HTTPLoop {
     var open = 0
     var accepted = 0
     var draining = false
-    var silentUntil: UInt64 = 0
+    var idleUntil: UInt64 = 0
     var drainTimer: LoopTimer?
     var drainWaiter: CheckedContinuation<Void, Never>?
 

@@ -11,7 +11,8 @@ public struct HTTPRequest: Sendable {
     public let peer: SocketAddress
     /// What the route's `:names` stood for.
     public var parameters: [String: String] = [:]
-    /// The loop on which the handler runs.
+    /// The loop on which the handler runs. Child tasks leave it, which costs more than most of what they do; within
+    /// `withTaskExecutorPreference(request.loop)` they stay.
     public let loop: EventLoop
 
     let head: RequestHead

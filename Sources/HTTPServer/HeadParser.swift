@@ -41,6 +41,7 @@ final class HeadParser {
         }
     }
 
+    private static let get = Array("GET ".utf8)
     private static let lineEnd = Array(" HTTP/1.".utf8)
 
     private let parser: UnsafeMutablePointer<llhttp_t>
@@ -135,6 +136,7 @@ final class HeadParser {
 
     /// The method is looked at before llhttp, which knows more of them than are allowed here.
     private func method(_ bytes: UnsafeRawBufferPointer) throws(HTTPError) -> HTTPMethod {
+        if bytes.starts(with: Self.get) { return .get }
         let end = bytes.firstIndex(of: 0x20) ?? 0
         for method in HTTPMethod.allowed where method.rawValue.utf8.count == end {
             if method.rawValue.utf8.elementsEqual(bytes[..<end]) { return method }

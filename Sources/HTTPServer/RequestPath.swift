@@ -11,11 +11,26 @@ enum RequestPath {
             if path.elementsEqual("*".utf8) { return "*" }
             path = try afterAuthority(target)
         }
-        if let mark = path.firstIndex(of: UInt8(ascii: "?")) { path = path[..<mark] }
-        guard !target.contains(UInt8(ascii: "#")) else {
-            throw HTTPError(400, "A request target has no fragment.")
+        // One look at each byte finds what needs more looking; most paths need none.
+        var end = path.endIndex
+        var isPlain = true
+        var before = slash
+        for index in path.indices {
+            let byte = path[index]
+            if byte == UInt8(ascii: "#") { throw HTTPError(400, "A request target has no fragment.") }
+            guard end == path.endIndex else { continue }
+            if byte == UInt8(ascii: "?") {
+                end = index
+                continue
+            }
+            if byte == percent || byte == 0 || byte >= 0x80 || (byte == UInt8(ascii: ".") && before == slash) {
+                isPlain = false
+            }
+            before = byte
         }
+        path = path[..<end]
         if path.isEmpty { return "/" }
+        if isPlain { return String(decoding: path, as: UTF8.self) }
         return try checked(path.contains(percent) ? unescaped(path)[...] : path)
     }
 

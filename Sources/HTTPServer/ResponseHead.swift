@@ -22,7 +22,8 @@ enum ResponseHead {
         to out: inout [UInt8], _ response: HTTPResponse, framing: Framing, connection: Connection, date: [UInt8]
     ) {
         appendStatus(response.status, to: &out)
-        for (name, value) in response.headers where !isServers(name, connection) {
+        response.headers.forEachField { name, value in
+            guard !isServers(name, connection) else { return }
             appendText(name, to: &out)
             out.append(0x3A)
             out.append(0x20)

@@ -1,4 +1,5 @@
 import EventLoop
+import Glibc
 import Synchronization
 import Testing
 
@@ -110,35 +111,39 @@ struct BodyTests {
 
     @Test("stop the client when the handler does not read, and come whole and in order when it does")
     func backPressure() async throws {
+        var random = SeededGenerator(seed: 5)
+        let block = (0..<100_003).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        var all: [UInt8] = []
+        for _ in 0..<160 { all += block }
+        let content = all
         let latch = Latch()
         try await withServer(handler: { request in
             await latch.wait()
             var count = 0
-            var sum = 0
             var largest = 0
             var body = request.body
             body.max = .max
             while let piece = try await body.next() {
-                for byte in piece {
-                    sum = (sum &* 31 &+ Int(byte)) % 1_000_003
+                let same = content.withUnsafeBytes { all in
+                    piece.withUnsafeBytes { piece in
+                        all.count >= count + piece.count
+                            && memcmp(all.baseAddress! + count, piece.baseAddress!, piece.count) == 0
+                    }
                 }
+                guard same else { throw HTTPError(500, "not what was sent, near \(count)") }
                 count += piece.count
                 largest = max(largest, piece.count)
             }
-            return HTTPResponse(status: 200, body: .bytes(bytes("\(count) \(sum) \(largest <= 192 * 1024)")))
+            return HTTPResponse(status: 200, body: .bytes(bytes("\(count) \(largest <= 192 * 1024)")))
         }) { server in
-            var random = SeededGenerator(seed: 5)
-            let content = (0..<20_000_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-            var sum = 0
-            for byte in content { sum = (sum &* 31 &+ Int(byte)) % 1_000_003 }
             let client = try await server.connect()
             await client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: \(content.count)\r\n\r\n")
             await client.send(content)
             // The kernel's buffers of two sockets hold some megabytes; the rest must still be here.
             #expect(await client.unsent > 0)
             latch.open()
-            #expect(try await client.response().text == "20000000 \(sum) true")
-            #expect(try await client.ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n").text == "0 0 true")
+            #expect(try await client.response().text == "\(content.count) true")
+            #expect(try await client.ask("GET / HTTP/1.1\r\nHost: x\r\n\r\n").text == "0 true")
         }
     }
 

@@ -213,8 +213,11 @@ struct LifecycleTests {
             var here = [loop.isCurrent]
             await Task.yield()
             here.append(loop.isCurrent)
-            async let child = { loop.isCurrent }()
-            here.append(await child)
+            let child = await withTaskExecutorPreference(loop) {
+                async let child = { loop.isCurrent }()
+                return await child
+            }
+            here.append(child)
             here.append(loop.isCurrent)
             return HTTPResponse(status: here.allSatisfy { $0 } ? 200 : 500, body: .bytes(bytes("\(here)")))
         }) { server in
