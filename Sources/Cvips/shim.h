@@ -104,9 +104,8 @@ static inline int martlet_vips_save_jpeg(VipsImage *image, const char *path, int
 /* With the metadata the image has: for a bare one, its profile. */
 static inline int martlet_vips_save_png(VipsImage *image, const char *path) { return vips_pngsave(image, path, NULL); }
 
-/* Without metadata, but with the colour profile in the file `profile` when it is not NULL. */
-static inline int martlet_vips_save_webp(VipsImage *image, const char *path, int quality, const char *profile) {
-  return profile != NULL ? vips_webpsave(image, path, "Q", quality, "strip", TRUE, "profile", profile, NULL)
-                         : vips_webpsave(image, path, "Q", quality, "strip", TRUE, NULL);
+/* With the metadata the image has and an EXIF of its own: this version does not heed `strip`. */
+static inline int martlet_vips_save_webp(VipsImage *image, const char *path, int quality) {
+  return vips_webpsave(image, path, "Q", quality, NULL);
 }
 #endif

@@ -31,7 +31,6 @@ struct ImageWork {
         }
         do throws(Picture.Failure) {
             let source = try Source(work: self, isInMemory: isInMemory, isTurned: header.isTurned)
-            defer { source.removeProfile() }
             let original = try write(source.next(), as: .original, source: source)
             let targets = VariantRule.targets(width: header.uprightWidth, height: header.uprightHeight)
             let variants = try writeVariants(targets, source: source)

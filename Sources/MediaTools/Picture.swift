@@ -133,16 +133,17 @@ final class Picture {
     func inMemory() throws(Failure) -> Picture { try Self.check(vips_image_copy_memory(image)) }
 
     /// Without metadata but for the colour profile.
-    func save(_ type: ContentType, path: String, quality: Int32, profile: ColourProfile?) throws(Failure) {
+    func save(_ type: ContentType, path: String, quality: Int32, profile: [UInt8]?) throws(Failure) {
+        let bare = try Self.check(martlet_vips_bare(image, profile == nil ? 0 : 1))
         switch type {
-        case .png:
-            let bare = try Self.check(martlet_vips_bare(image, profile == nil ? 0 : 1))
-            try Self.check(martlet_vips_save_png(bare.image, path))
-        case .webp: try Self.check(martlet_vips_save_webp(image, path, quality, profile?.file))
+        case .png: try Self.check(martlet_vips_save_png(bare.image, path))
+        case .webp:
+            try Self.check(martlet_vips_save_webp(bare.image, path, quality))
+            guard Metadata.remove(fromWebP: path) else { throw Failure(disk: "unable to write without metadata") }
         default:
             let isSmall: Int32 = width * height <= Self.optimalPixelsMax ? 1 : 0
-            try Self.check(martlet_vips_save_jpeg(image, path, quality, isSmall))
-            guard let profile, !profile.insert(intoJPEG: path) else { return }
+            try Self.check(martlet_vips_save_jpeg(bare.image, path, quality, isSmall))
+            guard let profile, !Metadata.insert(profile: profile, intoJPEG: path) else { return }
             throw Failure(disk: "unable to write the colour profile")
         }
     }

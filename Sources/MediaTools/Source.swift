@@ -1,9 +1,7 @@
-import Foundation
-
 /// Where the pixels come from: memory, or the file again each time.
 final class Source {
     let output: ContentType
-    private(set) var profile: ColourProfile?
+    let profile: [UInt8]?
     private let work: ImageWork
     private let kept: Picture?
     private var unread: Picture?
@@ -22,9 +20,7 @@ final class Source {
             kept = nil
             unread = converted
         }
-        if keepsProfile, let bytes = converted.profile(bytesMax: ImageWork.profileBytesMax) {
-            profile = ColourProfile(bytes: bytes, folder: work.outputDirectory)
-        }
+        profile = keepsProfile ? converted.profile(bytesMax: ImageWork.profileBytesMax) : nil
     }
 
     /// A picture that can be read once from top to bottom.
@@ -36,6 +32,4 @@ final class Source {
         }
         return try Picture.load(work.type, path: work.path).eightBit().picture
     }
-
-    func removeProfile() { profile?.removeFile() }
 }

@@ -49,28 +49,55 @@ enum Samples {
         return Array(try Data(contentsOf: URL(fileURLWithPath: file)))
     }
 
-    /// EXIF with an orientation, a camera's name and a place on earth, put into a JPEG.
-    static func withExif(_ jpeg: [UInt8], orientation: Int) -> [UInt8] {
-        var exif: [UInt8] = Array("Exif\0\0II".utf8) + [42, 0] + little(8, 4) + little(3, 2)
+    /// EXIF with an orientation, a camera's name and a place on earth.
+    private static func exif(orientation: Int) -> [UInt8] {
+        var exif: [UInt8] = Array("II".utf8) + [42, 0] + little(8, 4) + little(3, 2)
         let nameAt = 8 + 2 + 3 * 12 + 4
         let placeAt = nameAt + 14
         exif += little(0x0110, 2) + little(2, 2) + little(14, 4) + little(nameAt, 4)
         exif += little(0x0112, 2) + little(3, 2) + little(1, 4) + little(orientation, 4)
         exif += little(0x8825, 2) + little(4, 2) + little(1, 4) + little(placeAt, 4)
         exif += little(0, 4) + Array("SECRET-CAMERA\0".utf8)
-        exif += little(1, 2) + little(1, 2) + little(2, 2) + little(2, 4) + Array("N\0\0\0".utf8) + little(0, 4)
-        return Array(jpeg[..<2]) + [0xFF, 0xE1, UInt8((exif.count + 2) >> 8), UInt8((exif.count + 2) & 255)] + exif
-            + jpeg[2...]
+        return exif + little(1, 2) + little(1, 2) + little(2, 2) + little(2, 4) + Array("N\0\0\0".utf8) + little(0, 4)
+    }
+
+    /// The image with EXIF, and for PNG with an author's name in a text.
+    static func withExif(_ type: ContentType, _ image: [UInt8], orientation: Int, width: Int, height: Int) -> [UInt8] {
+        let exif = exif(orientation: orientation)
+        switch type {
+        case .png:
+            let texts = pngChunk("tEXt", Array("Author\0SECRET-CAMERA".utf8)) + pngChunk("eXIf", exif)
+            return Array(image[..<33]) + texts + image[33...]
+        case .webp:
+            let flags: [UInt8] = [8, 0, 0, 0] + little(width - 1, 3) + little(height - 1, 3)
+            let padded = exif + (exif.count % 2 == 0 ? [] : [0])
+            let pixels = image[(image[12..<16].elementsEqual("VP8X".utf8) ? 30 : 12)...]
+            let chunks: [UInt8] =
+                Array("WEBPVP8X".utf8) + little(10, 4) + flags + pixels + Array("EXIF".utf8)
+                + little(exif.count, 4) + padded
+            return Array("RIFF".utf8) + little(chunks.count, 4) + chunks
+        default:
+            let segment: [UInt8] = Array("Exif\0\0".utf8) + exif
+            let length = segment.count + 2
+            return Array(image[..<2]) + [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 255)] + segment + image[2...]
+        }
     }
 
     /// A PNG's header with nothing after it.
     static func pngHeader(width: UInt32, height: UInt32) -> [UInt8] {
-        var header: [UInt8] = Array("IHDR".utf8)
+        var header: [UInt8] = []
         for side in [width, height] { withUnsafeBytes(of: side.bigEndian) { header += Array($0) } }
         header += [8, 6, 0, 0, 0]
-        var bytes: [UInt8] = [0x89] + Array("PNG\r\n".utf8) + [0x1A, 10, 0, 0, 0, 13] + header
-        withUnsafeBytes(of: crc32(header).bigEndian) { bytes += Array($0) }
-        return bytes + [0, 0, 0, 0] + Array("IDAT".utf8) + [0x35, 0xAF, 0x06, 0x1E]
+        return [0x89] + Array("PNG\r\n".utf8) + [0x1A, 10] + pngChunk("IHDR", header) + pngChunk("IDAT", [])
+    }
+
+    private static func pngChunk(_ name: String, _ body: [UInt8]) -> [UInt8] {
+        let content = Array(name.utf8) + body
+        var chunk: [UInt8] = []
+        withUnsafeBytes(of: UInt32(body.count).bigEndian) { chunk += Array($0) }
+        chunk += content
+        withUnsafeBytes(of: crc32(content).bigEndian) { chunk += Array($0) }
+        return chunk
     }
 
     private static func crc32(_ bytes: [UInt8]) -> UInt32 {
