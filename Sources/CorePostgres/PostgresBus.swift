@@ -1,0 +1,55 @@
+import Postgres
+import Synchronization
+
+/// The wake-ups of a process: one listening connection, a constant number of channels. What a notification says is a
+/// hint; rows are the truth, and everything works without it, by polling.
+public final class PostgresBus: Sendable {
+    /// Between attempts while the database is away.
+    static let retrySecondsMax = 2
+
+    private let database: Database
+    private let channels: [String: @Sendable (_ payload: String) -> Void]
+    private let task = Mutex<Task<Void, Never>?>(nil)
+    private let pause: @Sendable (_ seconds: Int) async throws -> Void
+
+    /// - Parameters:
+    ///   - channels: what to do on each. Called on a loop: it must not block.
+    ///   - pause: waits; throws when cancelled.
+    public init(
+        database: Database, channels: [String: @Sendable (_ payload: String) -> Void],
+        pause: @escaping @Sendable (_ seconds: Int) async throws -> Void
+    ) {
+        self.database = database
+        self.channels = channels
+        self.pause = pause
+    }
+
+    /// Returns at once; listens as soon as the database is there. Every channel is woken when listening begins, also
+    /// after a loss: what was sent before did not arrive.
+    public func start() {
+        task.withLock { task in
+            guard task == nil else { return }
+            task = Task { [self] in await listen() }
+        }
+    }
+
+    public func stop() {
+        task.withLock { $0?.cancel() }
+    }
+
+    private func listen() async {
+        let channels = channels
+        let all: @Sendable () -> Void = { for wake in channels.values { wake("") } }
+        while !Task.isCancelled {
+            do {
+                // The driver reconnects by itself from here on.
+                _ = try await database.listen(
+                    channels.keys.sorted(), onWake: { channels[$0.channel]?($0.payload) }, onReconnect: all)
+                all()
+                return
+            } catch {
+                guard (try? await pause(Self.retrySecondsMax)) != nil else { return }
+            }
+        }
+    }
+}
