@@ -68,8 +68,8 @@ public struct TrustedNetworks: Sendable {
 }
 
 extension HTTPRequest {
-    /// Who asked: the peer, unless it is a trusted proxy; then the first address from the right of `X-Forwarded-For` that is
-    /// not one. What a client writes there itself stands further left and is never reached.
+    /// Who asked: the peer, unless it is a trusted proxy; then the first address from the right of `X-Forwarded-For`
+    /// that is not one. What a client writes there itself stands further left and is never reached.
     public func clientAddress(trusting networks: TrustedNetworks) -> String {
         guard networks.contains(peer.host) else { return peer.host }
         let hops = headers.all("X-Forwarded-For").joined(separator: ",").split(separator: ",")

@@ -1,7 +1,8 @@
 import Core
 import HTTPServer
 
-/// Errors as the clients know them: `{"data":null,"error":{"status","name","message","details"}}` (contracts: Strapi v4).
+/// Errors as the clients know them: `{"data":null,"error":{"status","name","message","details"}}` (contracts: Strapi
+/// v4).
 public enum ErrorAnswer {
     /// Without `default`: a new code does not compile until someone decides.
     static func status(_ code: AppError.Code) -> (status: Int, name: String) {
@@ -59,7 +60,8 @@ public enum ErrorAnswer {
     public static func response(_ error: HTTPError) -> HTTPResponse {
         response(
             status: error.status, name: name(ofStatus: error.status),
-            message: error.status == 404 ? "Not Found" : error.message, headers: error.headers) { _ in }
+            message: error.status == 404 ? "Not Found" : error.message, headers: error.headers
+        ) { _ in }
     }
 
     /// An outage or a bug: the client is told nothing of it.

@@ -48,7 +48,9 @@ public indirect enum JSONValue: Sendable, Equatable, Decodable {
     /// - Throws: `invalid` for bytes that are not UTF-8 or not JSON.
     public init(parsing bytes: [UInt8]) throws(AppError) {
         // Foundation repairs broken UTF-8 here and there; we refuse it.
-        guard String(validating: bytes, as: UTF8.self) != nil else { throw AppError(.invalid, "The body is not UTF-8.") }
+        guard String(validating: bytes, as: UTF8.self) != nil else {
+            throw AppError(.invalid, "The body is not UTF-8.")
+        }
         do {
             self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
         } catch {
@@ -57,8 +59,8 @@ public indirect enum JSONValue: Sendable, Equatable, Decodable {
     }
 }
 
-/// Named values from outside, by JSON or by a form: each is taken by name and type, and a wrong one is told with its path.
-/// Nothing is taken that was not asked for, so there is no mass assignment.
+/// Named values from outside, by JSON or by a form: each is taken by name and type, and a wrong one is told with its
+/// path. Nothing is taken that was not asked for, so there is no mass assignment.
 public struct Fields: Sendable {
     private let values: [String: JSONValue]
     private let path: [String]
@@ -93,6 +95,14 @@ public struct Fields: Sendable {
             guard let number = Int64(text) else { throw wrong(name, "must be a whole number") }
             return number
         default: throw wrong(name, "must be a whole number")
+        }
+    }
+
+    public func bool(_ name: String) throws(AppError) -> Bool? {
+        switch values[name] {
+        case nil, .null: return nil
+        case .bool(let flag): return flag
+        default: throw wrong(name, "must be true or false")
         }
     }
 

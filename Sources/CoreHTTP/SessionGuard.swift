@@ -6,7 +6,8 @@ import Synchronization
 /// The ended sessions whose tokens could still be valid, in memory: verifying a token needs no query.
 ///
 /// Loaded before the process is ready, kept up by wake-ups and by polling. When its knowledge is older than
-/// `staleSecondsMax`, tokens are refused for the moment: a session that was ended must not live on because the database is away.
+/// `staleSecondsMax`, tokens are refused for the moment: a session that was ended must not live on because the
+/// database is away.
 public final class SessionGuard: Sendable {
     public static let staleSecondsMax = 5.0
     static let pollSeconds = 1.0
@@ -103,7 +104,9 @@ public final class SessionGuard: Sendable {
                 if failing { log.info("ended sessions are known again") }
                 failing = false
             } catch {
-                if !failing { log.warning("ended sessions cannot be read", ["error": .string(String(describing: error))]) }
+                if !failing {
+                    log.warning("ended sessions cannot be read", ["error": .string(String(describing: error))])
+                }
                 failing = true
             }
             forgetExpired()

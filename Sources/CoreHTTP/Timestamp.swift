@@ -78,8 +78,8 @@ public enum Timestamp {
         return remainder < 0 ? (quotient - 1, remainder + by) : (quotient, remainder)
     }
 
-    /// Days since 1970-01-01 to a date of the proleptic Gregorian calendar: years are counted from March, so that the leap
-    /// day is the last of its year.
+    /// Days since 1970-01-01 to a date of the proleptic Gregorian calendar: years are counted from March, so that the
+    /// leap day is the last of its year.
     private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floorDivide(days + 719_468, 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365

@@ -30,7 +30,8 @@ public struct ConfigurationError: Error, CustomStringConvertible, Equatable {
 
 /// Reads configuration from environment variables and gathers every mistake, so that an operator mends all at once.
 ///
-/// `NAME_FILE` gives any value by the path of a file that holds it (its last line end is dropped), as container secrets do.
+/// `NAME_FILE` gives any value by the path of a file that holds it (its last line end is dropped), as container
+/// secrets do.
 public struct Environment {
     /// A secret longer than this is the wrong file.
     public static let fileBytesMax = 64 * 1024
@@ -79,7 +80,8 @@ public struct Environment {
     public mutating func int(_ name: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
         guard let text = value(name) else { return fallback }
         guard let value = Int(text), range.contains(value) else {
-            mistakes.append("\(name) is \"\(text)\"; it must be a number from \(range.lowerBound) to \(range.upperBound)")
+            let (low, high) = (range.lowerBound, range.upperBound)
+            mistakes.append("\(name) is \"\(text)\"; it must be a number from \(low) to \(high)")
             return fallback
         }
         return value
@@ -117,7 +119,8 @@ public struct Environment {
     public mutating func webURL(_ name: String, default fallback: String? = nil) -> String {
         let text = string(name, default: fallback)
         guard !text.isEmpty else { return text }
-        guard let url = URLComponents(string: text), url.scheme == "http" || url.scheme == "https", url.host != nil else {
+        guard let url = URLComponents(string: text), url.scheme == "http" || url.scheme == "https", url.host != nil
+        else {
             mistakes.append("\(name) is \"\(text)\"; it must be a URL such as https://jobs.example.org")
             return text
         }

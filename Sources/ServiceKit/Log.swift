@@ -60,7 +60,9 @@ public struct Log: Sendable {
 
     /// The same log with fields that every line carries.
     public func with(_ fields: KeyValuePairs<String, Value>) -> Log {
-        Log(service: service, level: level, format: format, sink: sink, now: now, context: context + fields.map { ($0, $1) })
+        Log(
+            service: service, level: level, format: format, sink: sink, now: now,
+            context: context + fields.map { ($0, $1) })
     }
 
     public func debug(_ message: StaticString, _ fields: KeyValuePairs<String, Value> = [:]) {
@@ -125,8 +127,8 @@ public struct Log: Sendable {
     }
 }
 
-/// Writes lines to a descriptor on a thread of its own: a full pipe never holds a loop. Beyond `bytesMax` lines are dropped
-/// and counted.
+/// Writes lines to a descriptor on a thread of its own: a full pipe never holds a loop. Beyond `bytesMax` lines are
+/// dropped and counted.
 public final class LogSink: Sendable {
     public static let bytesMax = 1 << 20
 
@@ -177,7 +179,8 @@ public final class LogSink: Sendable {
             while let (bytes, dropped) = take() {
                 var out = bytes
                 if dropped > 0 {
-                    out += Array("{\"level\":\"warning\",\"message\":\"log lines dropped\",\"count\":\(dropped)}\n".utf8)
+                    let line = "{\"level\":\"warning\",\"message\":\"log lines dropped\",\"count\":\(dropped)}\n"
+                    out += Array(line.utf8)
                 }
                 Self.writeAll(out, to: descriptor)
             }

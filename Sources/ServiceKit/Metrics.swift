@@ -18,7 +18,9 @@ public final class Gauge: Sendable {
 /// Durations in seconds, in fixed buckets.
 public final class DurationHistogram: Sendable {
     /// Upper bounds in microseconds: from a read by key to a request that somebody gives up on.
-    static let bounds = [500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000]
+    static let bounds = [
+        500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000,
+    ]
 
     private struct State {
         var buckets = [Int](repeating: 0, count: DurationHistogram.bounds.count + 1)
@@ -83,7 +85,8 @@ public final class Metrics: Sendable {
 
     /// A gauge that is read when it is asked for.
     public func observe(
-        _ name: String, _ help: String, labels: KeyValuePairs<String, String> = [:], _ read: @escaping @Sendable () -> Double
+        _ name: String, _ help: String, labels: KeyValuePairs<String, String> = [:],
+        _ read: @escaping @Sendable () -> Double
     ) {
         _ = instrument(name, help, "gauge", labels, make: { .read(read) }) { _ in true }
     }

@@ -20,7 +20,8 @@ public struct Service: Sendable {
     public let stop: @Sendable (_ graceSeconds: Int) async -> Void
 
     public init(
-        start: @escaping @Sendable () async throws -> Void, stop: @escaping @Sendable (_ graceSeconds: Int) async -> Void
+        start: @escaping @Sendable () async throws -> Void,
+        stop: @escaping @Sendable (_ graceSeconds: Int) async -> Void
     ) {
         self.start = start
         self.stop = stop
@@ -40,7 +41,8 @@ public enum ServiceRunner {
         let sink = LogSink()
         defer { sink.flush() }
         var environment = Environment(values)
-        let admin = environment.value("MARTLET_ADMIN_ADDRESS") == nil
+        let admin =
+            environment.value("MARTLET_ADMIN_ADDRESS") == nil
             ? nil : environment.address("MARTLET_ADMIN_ADDRESS", default: "")
         let loops = environment.int(
             "MARTLET_LOOPS", default: min(4, ProcessInfo.processInfo.activeProcessorCount), in: 1...64)

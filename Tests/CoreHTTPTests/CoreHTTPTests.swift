@@ -22,7 +22,10 @@ struct JSONWriterTests {
             json.field("none", orNull: String?.none)
             json.array("list", [1, 2, 3]) { $0.value($1) }
             json.array("empty", [Int]()) { $0.value($1) }
-            json.object("inner") { $0.key(text: "a\"b"); $0.value(1) }
+            json.object("inner") {
+                $0.key(text: "a\"b")
+                $0.value(1)
+            }
             json.field("last", "x")
         }
         let object = try #require(
@@ -38,11 +41,13 @@ struct JSONWriterTests {
         #expect(object["last"] as? String == "x")
     }
 
-    @Test("times have milliseconds and Z, and read back", arguments: [
-        (0.0, "1970-01-01T00:00:00.000Z"), (951_782_399.999, "2000-02-28T23:59:59.999Z"),
-        (951_782_400.0, "2000-02-29T00:00:00.000Z"), (-0.001, "1969-12-31T23:59:59.999Z"),
-        (4_107_542_399.0, "2100-02-28T23:59:59.000Z"), (4_107_542_400.0, "2100-03-01T00:00:00.000Z"),
-    ])
+    @Test(
+        "times have milliseconds and Z, and read back",
+        arguments: [
+            (0.0, "1970-01-01T00:00:00.000Z"), (951_782_399.999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400.0, "2000-02-29T00:00:00.000Z"), (-0.001, "1969-12-31T23:59:59.999Z"),
+            (4_107_542_399.0, "2100-02-28T23:59:59.000Z"), (4_107_542_400.0, "2100-03-01T00:00:00.000Z"),
+        ])
     func time(seconds: Double, text: String) {
         #expect(Timestamp.text(Date(timeIntervalSince1970: seconds)) == text)
         #expect(Timestamp.parse(text).map { abs($0.timeIntervalSince1970 - seconds) < 0.0005 } == true)
@@ -52,7 +57,10 @@ struct JSONWriterTests {
     func parse() {
         #expect(Timestamp.parse("2027-01-31") == Date(timeIntervalSince1970: 1_801_353_600))
         #expect(Timestamp.parse("2027-01-31T01:00:00+01:00") == Date(timeIntervalSince1970: 1_801_353_600))
-        for text in ["", "tomorrow", "2027-13-01", "2027-01-31T25:00:00Z", "2027-02-29", "2027-01-31T01:00:00", "2027-01-31T01:00:00+25:00", String(repeating: "1", count: 100)] {
+        for text in [
+            "", "tomorrow", "2027-13-01", "2027-01-31T25:00:00Z", "2027-02-29", "2027-01-31T01:00:00",
+            "2027-01-31T01:00:00+25:00", String(repeating: "1", count: 100),
+        ] {
             #expect(Timestamp.parse(text) == nil, "\(text)")
         }
     }
@@ -81,7 +89,8 @@ struct InputTests {
     @Test("fields are taken by type, and a wrong one is told with its path")
     func fields() throws {
         let fields = Fields([
-            "s": .string("x"), "n": .int(4), "t": .string("5"), "o": .object(["k": .int(1)]), "l": .array([.string("a")]),
+            "s": .string("x"), "n": .int(4), "t": .string("5"), "o": .object(["k": .int(1)]),
+            "l": .array([.string("a")]),
             "z": .null, "d": .string("2027-01-31"), "m": .array([.int(1)]),
         ])
         #expect(try fields.string("s") == "x" && fields.string("z") == nil && fields.string("absent") == nil)
@@ -133,11 +142,14 @@ struct ErrorAnswerTests {
 
 @Suite("Client addresses")
 struct ClientAddressTests {
-    @Test("only trusted hops are passed over, from the right", arguments: [
-        ("9.9.9.9", "1.1.1.1", "9.9.9.9"), ("127.0.0.1", "1.1.1.1", "1.1.1.1"),
-        ("127.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"), ("127.0.0.1", "1.1.1.1, 10.0.0.7", "1.1.1.1"),
-        ("127.0.0.1", "junk, 10.0.0.7", "127.0.0.1"), ("::1", "2001:db8::1", "2001:db8::1"), ("127.0.0.1", "", "127.0.0.1"),
-    ])
+    @Test(
+        "only trusted hops are passed over, from the right",
+        arguments: [
+            ("9.9.9.9", "1.1.1.1", "9.9.9.9"), ("127.0.0.1", "1.1.1.1", "1.1.1.1"),
+            ("127.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"), ("127.0.0.1", "1.1.1.1, 10.0.0.7", "1.1.1.1"),
+            ("127.0.0.1", "junk, 10.0.0.7", "127.0.0.1"), ("::1", "2001:db8::1", "2001:db8::1"),
+            ("127.0.0.1", "", "127.0.0.1"),
+        ])
     func hops(peer: String, header: String, expected: String) async throws {
         let loop = EventLoop(name: "test")
         let networks = try #require(TrustedNetworks("127.0.0.0/8, ::1, 10.0.0.0/9"))

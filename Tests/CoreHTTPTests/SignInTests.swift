@@ -38,7 +38,8 @@ struct SignInTests {
     init() throws {
         guardian = SessionGuard(sessions: sessions, clock: clock, log: .silent)
         signIn = SignIn(
-            signer: TokenSigner(keys: try SigningKeys(secrets: [String(repeating: "k", count: 32)])), guardian: guardian,
+            signer: TokenSigner(keys: try SigningKeys(secrets: [String(repeating: "k", count: 32)])),
+            guardian: guardian,
             clock: clock)
         session = Session(
             id: Session.ID(5), userID: User.ID(7), kind: .long, generation: 0, expiresAt: clock.now() + 30 * 86_400)
@@ -68,7 +69,10 @@ struct SignInTests {
     func ended() async throws {
         try await guardian.refresh()
         let told = TellCount()
-        guardian.onEnd { told.count.withLock { $0 += 1 } ; _ = $0 }
+        guardian.onEnd {
+            told.count.withLock { $0 += 1 }
+            _ = $0
+        }
         sessions.state.withLock { $0.ended = [(session.id, session.expiresAt)] }
         try await guardian.refresh()
         try await guardian.refresh()

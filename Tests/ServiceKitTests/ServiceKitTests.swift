@@ -22,7 +22,9 @@ struct EnvironmentTests {
 
     @Test("all mistakes are told at once, each with its name")
     func mistakes() {
-        var environment = Environment(["N": "10", "B": "maybe", "C": "green", "U": "ftp://x", "S": "short", "H": "host:1"])
+        var environment = Environment([
+            "N": "10", "B": "maybe", "C": "green", "U": "ftp://x", "S": "short", "H": "host:1",
+        ])
         _ = environment.string("MISSING")
         _ = environment.int("N", default: 1, in: 1...9)
         _ = environment.bool("B", default: true)
@@ -32,7 +34,9 @@ struct EnvironmentTests {
         _ = environment.address("H", default: ":1")
         let error = #expect(throws: ConfigurationError.self) { try environment.check() }
         #expect(error?.mistakes.count == 7)
-        for name in ["MISSING", "N ", "B ", "C ", "U ", "S ", "H "] { #expect(error?.description.contains(name) == true) }
+        for name in ["MISSING", "N ", "B ", "C ", "U ", "S ", "H "] {
+            #expect(error?.description.contains(name) == true)
+        }
         #expect(error?.description.contains("short") == false)
     }
 
