@@ -75,7 +75,10 @@ let package = Package(
 
         program(
             "martlet-gateway",
-            ["Core", "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "MediaStore", "Postgres", "ServiceKit"]),
+            [
+                "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "HTTPServer", "MediaStore", "Postgres",
+                "ServiceKit",
+            ]),
         program(
             "martlet-chat", ["Core", "CoreHTTP", "CorePostgres", "ChatApp", "EventLoop", "Postgres", "ServiceKit"]),
         program(
@@ -103,7 +106,12 @@ let package = Package(
         tests("CoreTests", ["Core"]),
         tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "TestSupport"]),
         tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
-        tests("GatewayAppTests", ["Core", "CoreHTTP", "GatewayApp", "HTTPServer", "ServiceKit", "TestSupport"]),
+        tests(
+            "GatewayAppTests",
+            [
+                "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "GatewayApp", "HTTPServer", "MediaStore",
+                "Postgres", "ServiceKit", "TestSupport",
+            ]),
         tests(
             "ChatAppTests",
             [

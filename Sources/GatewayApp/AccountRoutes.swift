@@ -1,0 +1,203 @@
+import Core
+import CoreHTTP
+import Crypto
+import EventLoop
+import Foundation
+import HTTPServer
+import ServiceKit
+
+/// Register, sign in, refresh, log out, and one's own profile (contracts: Strapi's users-permissions routes).
+struct AccountRoutes: Sendable {
+    let parts: GatewayParts
+    let signIn: SignIn
+    let hashing: OffloadPool
+    let links: MediaLinks
+    let forms: FormReader
+    private let failures: RateLimiter
+    private let registrations: RateLimiter
+
+    init(parts: GatewayParts, signIn: SignIn, hashing: OffloadPool, links: MediaLinks, forms: FormReader) {
+        self.parts = parts
+        self.signIn = signIn
+        self.hashing = hashing
+        self.links = links
+        self.forms = forms
+        failures = RateLimiter(perMinute: parts.signInFailuresPerMinute, clock: parts.clock)
+        registrations = RateLimiter(perMinute: parts.registrationsPerMinute, clock: parts.clock)
+    }
+
+    func register(on router: inout Router) {
+        router.on(.post, "/api/auth/local", login)
+        router.on(.post, "/api/auth/local/register", register)
+        router.on(.post, "/api/auth/token", token)
+        router.on(.post, "/api/auth/logout", logout)
+        router.on(.post, "/api/auth/change-password", changePassword)
+        router.on(.get, "/api/users/me", me)
+        router.on(.put, "/api/users/me", updateMe)
+        router.on(.post, "/api/auth/local/profile", bodyMax: FormReader.bodyMax(.profile), updateMe)
+    }
+
+    @Sendable func register(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let address = request.clientAddress(trusting: parts.trusted)
+        try registrations.check(address)
+        let fields = try await request.fields()
+        let draft = try User.Draft(
+            username: fields.required("username"), email: fields.required("email"),
+            password: fields.required("password"),
+            firstName: fields.string("first_name") ?? "", lastName: fields.string("last_name") ?? "",
+            phoneNumber: fields.string("phone_number") ?? "")
+        registrations.count(address)
+        let hash = try await hashing.run { [hasher = parts.hasher] in try hasher.hash(draft.password) }
+        let user: User
+        do {
+            user = try await parts.users.create(draft, passwordHash: hash)
+        } catch let error as AppError where error.code == .conflict {
+            // The clients know a clash as 400 ApplicationError.
+            throw AppError(.refused, error.message)
+        }
+        return try await longSession(for: user, passwordHash: hash)
+    }
+
+    @Sendable func login(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let (user, hash) = try await authenticate(request, try await request.fields())
+        return try await longSession(for: user, passwordHash: hash)
+    }
+
+    /// A short access token and a rotating refresh token, by password or by the former refresh token.
+    @Sendable func token(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let fields = try await request.fields()
+        let next = RefreshToken(random: parts.random)
+        let session: Session
+        if try fields.string("grant_type") == "refresh_token" {
+            guard let former = RefreshToken(try fields.required("refresh_token")) else {
+                throw AppError.unauthenticated
+            }
+            session = try await parts.sessions.rotate(
+                refreshHash: former.digest, newRefreshHash: next.digest, now: parts.clock.now())
+        } else {
+            let (user, hash) = try await authenticate(request, fields)
+            session = try await parts.sessions.start(
+                .family, user: user.id, passwordHash: hash, refreshHash: next.digest,
+                expiresAt: days(Session.familyDays))
+        }
+        let user = try await parts.users.find(session.userID)
+        return .json(headers: ["Cache-Control": "no-store"]) { json in
+            json.object { json in
+                json.field("access_token", signIn.accessToken(for: session))
+                json.field("token_type", "Bearer")
+                json.field("expires_in", Session.accessTokenSeconds)
+                json.field("refresh_token", next.text)
+                json.object("user") { UserBody.write(user, to: &$0) }
+            }
+        }
+    }
+
+    @Sendable func logout(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let caller = try signIn.caller(of: request)
+        try await parts.sessions.end(caller.session, user: caller.user)
+        parts.guardian.end(caller.session, expiresAt: caller.expiresAt)
+        return .noContent
+    }
+
+    @Sendable func changePassword(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let caller = try signIn.caller(of: request)
+        let fields = try await request.fields()
+        let current = try fields.required("currentPassword")
+        let password = try User.acceptPassword(fields.required("password"))
+        guard try fields.required("passwordConfirmation") == password else {
+            throw AppError.invalid("passwordConfirmation", "Passwords do not match")
+        }
+        let key = "password \(caller.user)"
+        try failures.check(key)
+        let stored = try await parts.users.passwordHash(of: caller.user)
+        let hash = try await hashing.run { [hasher = parts.hasher] () -> String? in
+            guard let stored, try hasher.verify(current, against: stored) else { return nil }
+            return try hasher.hash(password)
+        }
+        guard let hash else {
+            failures.count(key)
+            throw AppError.invalid("currentPassword", "The provided current password is invalid")
+        }
+        try await parts.users.setPassword(hash, of: caller.user, endingSessionsExcept: nil)
+        parts.guardian.wake()
+        return try await longSession(for: try await parts.users.find(caller.user), passwordHash: hash)
+    }
+
+    @Sendable func me(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let caller = try signIn.caller(of: request)
+        return meAnswer(try await parts.users.find(caller.user))
+    }
+
+    /// JSON, or a form with a picture in `profile`.
+    @Sendable func updateMe(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let caller = try signIn.caller(of: request)
+        let form = try await forms.read(request, files: ["profile": .profile])
+        return try await form.keepingFiles { form in
+            let change = try User.Change(
+                username: form.fields.string("username"), firstName: form.fields.string("first_name"),
+                lastName: form.fields.string("last_name"), phoneNumber: form.fields.string("phone_number"),
+                timeZone: form.fields.string("time_zone"))
+            let user = try await parts.users.update(caller.user, change)
+            if let picture = form.files["profile"] {
+                _ = try await parts.media.create(picture, owner: caller.user)
+            }
+            return meAnswer(user)
+        }
+    }
+
+    // MARK: Parts of the above
+
+    /// The user behind a name and a password, and the hash that the password was checked against. How long it takes
+    /// does not tell whether the name exists.
+    private func authenticate(
+        _ request: HTTPRequest, _ fields: Fields
+    ) async throws -> (user: User, passwordHash: String) {
+        let identifier = try fields.required("identifier")
+        let password = try fields.required("password")
+        let address = request.clientAddress(trusting: parts.trusted)
+        let key = "\(address) \(identifier.lowercased().prefix(User.emailLengthMax))"
+        try failures.check(key)
+        let known =
+            identifier.utf8.contains(0) ? nil : try await parts.users.findForSignIn(identifier: identifier)
+        let (right, better) = try await hashing.run { [hasher = parts.hasher] () -> (Bool, String?) in
+            guard let hash = known?.passwordHash else {
+                try hasher.verifyUnknown(password)
+                return (false, nil)
+            }
+            guard try hasher.verify(password, against: hash) else { return (false, nil) }
+            return (true, hasher.needsRehash(hash) ? try hasher.hash(password) : nil)
+        }
+        guard let known, let hash = known.passwordHash, right else {
+            failures.count(key)
+            throw AppError(.invalid, "Invalid identifier or password")
+        }
+        guard !known.user.blocked else {
+            throw AppError(.refused, "Your account has been blocked by an administrator")
+        }
+        if let better { try await parts.users.rehashPassword(better, replacing: hash, of: known.user.id) }
+        return (known.user, better ?? hash)
+    }
+
+    private func longSession(for user: User, passwordHash: String) async throws -> HTTPResponse {
+        let session = try await parts.sessions.start(
+            .long, user: user.id, passwordHash: passwordHash, refreshHash: nil, expiresAt: days(Session.longDays))
+        return .json(headers: ["Cache-Control": "no-store"]) { json in
+            json.object { json in
+                json.field("jwt", signIn.longToken(for: session))
+                json.object("user") { UserBody.write(user, to: &$0) }
+            }
+        }
+    }
+
+    private func meAnswer(_ user: User) -> HTTPResponse {
+        .json(headers: ["Cache-Control": "no-store"]) { json in
+            json.object { json in
+                UserBody.write(user, to: &json)
+                json.field("time_zone", user.timeZone)
+                json.object("role") { UserBody.writeRole(user.role, to: &$0) }
+            }
+        }
+    }
+
+    private func days(_ count: Int) -> Date { parts.clock.now() + Double(count) * 86_400 }
+}

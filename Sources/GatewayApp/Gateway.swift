@@ -1,0 +1,166 @@
+import Core
+import CoreHTTP
+import Crypto
+import EventLoop
+import HTTPServer
+import SafeHTML
+import ServiceKit
+
+/// Everything the gateway's handlers use. Made once, in `main`.
+public struct GatewayParts: Sendable {
+    public let users: any UserRepository
+    public let sessions: any SessionRepository
+    public let companies: any CompanyRepository
+    public let postings: any PostingRepository
+    public let search: any PostingSearchRepository
+    public let applications: any ApplicationRepository
+    public let media: any MediaRepository
+    public let rooms: any RoomRepository
+    public let alerts: any AlertRepository
+    public let store: any ObjectStore
+    public let keys: SigningKeys
+    public let guardian: SessionGuard
+    public let hasher: PasswordHasher
+    public let clock: any ServiceClock
+    public let random: any RandomSource
+    public let metrics: Metrics
+    public let log: Log
+    /// The OpenAPI document, served as it is.
+    public let openAPI: [UInt8]
+    public let trusted: TrustedNetworks
+    /// Wrong passwords a minute from one address for one name, and registrations a minute from one address.
+    public let signInFailuresPerMinute: Int
+    public let registrationsPerMinute: Int
+
+    public init(
+        users: any UserRepository, sessions: any SessionRepository, companies: any CompanyRepository,
+        postings: any PostingRepository, search: any PostingSearchRepository, applications: any ApplicationRepository,
+        media: any MediaRepository, rooms: any RoomRepository, alerts: any AlertRepository, store: any ObjectStore,
+        keys: SigningKeys, guardian: SessionGuard, hasher: PasswordHasher = PasswordHasher(), clock: any ServiceClock,
+        random: any RandomSource = SystemRandom(), metrics: Metrics, log: Log, openAPI: [UInt8],
+        trusted: TrustedNetworks = .loopback, signInFailuresPerMinute: Int = 10, registrationsPerMinute: Int = 60
+    ) {
+        self.users = users
+        self.sessions = sessions
+        self.companies = companies
+        self.postings = postings
+        self.search = search
+        self.applications = applications
+        self.media = media
+        self.rooms = rooms
+        self.alerts = alerts
+        self.store = store
+        self.keys = keys
+        self.guardian = guardian
+        self.hasher = hasher
+        self.clock = clock
+        self.random = random
+        self.metrics = metrics
+        self.log = log
+        self.openAPI = openAPI
+        self.trusted = trusted
+        self.signInFailuresPerMinute = signInFailuresPerMinute
+        self.registrationsPerMinute = registrationsPerMinute
+    }
+}
+
+/// The REST API.
+public struct Gateway: Sendable {
+    /// Password hashing takes 19 MiB and tens of milliseconds each: so many at once, so many waiting; more are told to
+    /// come back.
+    static let hashingThreads = 2
+    static let hashingWaitingMax = 64
+    /// Descriptions that wait to be made safe.
+    static let rewritingWaitingMax = 256
+
+    public let router: Router
+    private let errors: ErrorPolicy
+    private let requests: RequestMetrics
+
+    public init(_ parts: GatewayParts) {
+        let signIn = SignIn(signer: TokenSigner(keys: parts.keys), guardian: parts.guardian, clock: parts.clock)
+        let hashing = OffloadPool(name: "hashing", threads: Self.hashingThreads, queueMax: Self.hashingWaitingMax)
+        let rewriting = OffloadPool(name: "rewriting", threads: 1, queueMax: Self.rewritingWaitingMax)
+        let links = MediaLinks(keys: parts.keys, clock: parts.clock)
+        let forms = FormReader(store: parts.store, random: parts.random)
+        var router = Router()
+        AccountRoutes(parts: parts, signIn: signIn, hashing: hashing, links: links, forms: forms).register(on: &router)
+        CompanyRoutes(parts: parts, signIn: signIn, links: links, forms: forms).register(on: &router)
+        PostingRoutes(parts: parts, signIn: signIn, links: links, rewriting: rewriting).register(on: &router)
+        SearchRoutes(search: parts.search, clock: parts.clock, links: links).register(on: &router)
+        ApplicationRoutes(parts: parts, signIn: signIn, links: links, forms: forms).register(on: &router)
+        UploadRoutes(parts: parts, signIn: signIn, links: links, forms: forms).register(on: &router)
+        RoomRoutes(rooms: parts.rooms, signIn: signIn).register(on: &router)
+        AlertRoutes(alerts: parts.alerts, signIn: signIn).register(on: &router)
+        PageRoutes(alerts: parts.alerts, tokens: UnsubscribeToken(keys: parts.keys), openAPI: parts.openAPI)
+            .register(on: &router)
+        self.router = router
+        errors = ErrorPolicy(log: parts.log)
+        requests = RequestMetrics(parts.metrics)
+    }
+
+    @Sendable public func handle(_ request: HTTPRequest) async throws -> HTTPResponse {
+        requests.started()
+        do {
+            let response = try await router.handle(request)
+            requests.ended(response.status)
+            return response
+        } catch {
+            let response = errors.response(to: error, request)
+            requests.ended(response.status)
+            return response
+        }
+    }
+
+    /// For what goes wrong outside of a handler: malformed requests.
+    @Sendable public func answer(to error: any Error, _ request: HTTPRequest) -> HTTPResponse {
+        errors.response(to: error, request)
+    }
+}
+
+/// What a client is told of an error, and what the log is told.
+struct ErrorPolicy: Sendable {
+    let log: Log
+
+    func response(to error: any Error, _ request: HTTPRequest) -> HTTPResponse {
+        switch error {
+        case let error as AppError:
+            return ErrorAnswer.response(error)
+        case let error as HTTPError:
+            return ErrorAnswer.response(error)
+        case is OffloadPool.Full:
+            return ErrorAnswer.response(
+                AppError(.unavailable, "The server is busy. Try again in a moment.", retryAfterSeconds: 1))
+        case is CancellationError:
+            return ErrorAnswer.response(AppError.unavailable)
+        default:
+            // The path may hold an id; a query could hold a token, so it stays out.
+            log.error(
+                "request failed",
+                [
+                    "method": .string(request.method.rawValue), "path": .string(request.path),
+                    "error": .string(String(describing: error)),
+                ])
+            return ErrorAnswer.internalError
+        }
+    }
+}
+
+struct RequestMetrics: Sendable {
+    private let active: Gauge
+    private let classes: [Counter]
+
+    init(_ metrics: Metrics) {
+        active = metrics.gauge("martlet_http_requests_active", "Requests being answered.")
+        classes = (1...5).map {
+            metrics.counter("martlet_http_requests_total", "Requests answered.", labels: ["class": "\($0)xx"])
+        }
+    }
+
+    func started() { active.add(1) }
+
+    func ended(_ status: Int) {
+        active.add(-1)
+        classes[min(max(status / 100, 1), 5) - 1].add()
+    }
+}

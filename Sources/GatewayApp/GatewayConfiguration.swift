@@ -1,0 +1,59 @@
+import CoreHTTP
+import Crypto
+import EventLoop
+import Foundation
+import ServiceKit
+
+/// The gateway's settings, read once.
+public struct GatewayConfiguration: Sendable {
+    public let address: SocketAddress
+    public let databaseURL: Secret
+    public let keys: SigningKeys
+    public let store: String
+    public let trusted: TrustedNetworks
+    /// Off: nothing listens or notifies; polling does it all, slower.
+    public let notify: Bool
+    public let openAPI: [UInt8]
+    public let signInFailuresPerMinute: Int
+    public let registrationsPerMinute: Int
+
+    public init(_ environment: inout Environment) throws {
+        address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8081")
+        databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
+        store = environment.string("MARTLET_STORE")
+        notify = environment.bool("MARTLET_NOTIFY", default: true)
+        signInFailuresPerMinute = environment.int("MARTLET_SIGN_IN_FAILURES_PER_MINUTE", default: 10, in: 1...10_000)
+        registrationsPerMinute = environment.int("MARTLET_REGISTRATIONS_PER_MINUTE", default: 60, in: 1...100_000)
+        let networks = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")
+        if let trusted = TrustedNetworks(networks) {
+            self.trusted = trusted
+        } else {
+            environment.mistake("MARTLET_TRUSTED_PROXIES is \"\(networks)\"; it must be like 10.0.0.0/8,::1")
+            trusted = .loopback
+        }
+        let document = Self.documentPath(&environment)
+        openAPI = FileManager.default.contents(atPath: document).map { Array($0) } ?? []
+        if openAPI.isEmpty {
+            environment.mistake("MARTLET_OPENAPI: the API's description is not at \(document)")
+        }
+        let secrets = Self.secrets(&environment)
+        try environment.check()
+        keys = try SigningKeys(secrets: secrets)
+    }
+
+    /// The first signs; a former one still verifies while its tokens live.
+    private static func secrets(_ environment: inout Environment) -> [String] {
+        let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
+        let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []
+        return [present.value] + former
+    }
+
+    /// Beside the program when installed, in the checkout otherwise.
+    private static func documentPath(_ environment: inout Environment) -> String {
+        if let path = environment.value("MARTLET_OPENAPI") { return path }
+        let program = URL(fileURLWithPath: CommandLine.arguments.first ?? "").resolvingSymlinksInPath()
+        let installed = program.deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("share/martlet/openapi.json").path
+        return FileManager.default.fileExists(atPath: installed) ? installed : "docs/api/openapi.json"
+    }
+}
