@@ -71,7 +71,7 @@ let package = Package(
         module("GatewayApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "SafeHTML", "ServiceKit"]),
         module("ChatApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "WebSocket", "ServiceKit"]),
         module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "Transfer", "ServiceKit"]),
-        module("OperatorApp", ["Core", "SafeHTML", "ServiceKit"]),
+        module("OperatorApp", ["Core", "Crypto", "SafeHTML", "ServiceKit"]),
 
         program(
             "martlet-gateway",

@@ -1,4 +1,26 @@
+import EventLoop
+import Foundation
+import OperatorApp
+import Postgres
+
+/// The operator's command. Builds the backend when a command needs the database, and exits with the command's status.
 @main
 enum Main {
-    static func main() async {}
+    static func main() async {
+        let command = Operator(environment: ProcessInfo.processInfo.environment) { url in
+            var configuration = try PostgresConfiguration(url: url)
+            configuration.applicationName = "martlet-operator"
+            // An import stores several batches at once, and each may take long.
+            configuration.leasedMax = 4
+            configuration.leasedMilliseconds = 120_000
+            configuration.writeMilliseconds = 60_000
+            configuration.longMilliseconds = 30_000
+            return PostgresBackend(configuration, notify: notify)
+        }
+        exit(await command.run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    private static var notify: Bool {
+        ProcessInfo.processInfo.environment["MARTLET_NOTIFY"]?.lowercased() != "off"
+    }
 }

@@ -54,4 +54,6 @@ public protocol ImportRepository: Sendable {
     /// put `match_alerts` items into the queue.
     func store(_ postings: [ImportedPosting]) async throws -> ImportCounts
     func store(_ companies: [ImportedCompany]) async throws -> ImportCounts
+    /// Brings the facts up to date that searches are planned with. Once, at the end of an import.
+    func finish() async throws
 }

@@ -1,0 +1,207 @@
+import Core
+import Postgres
+
+/// Applies migrations in dbmate's format. Keeps dbmate's own table `schema_migrations`, so that either may be used, and
+/// beside it what each applied file was, so that one edited afterwards is found.
+///
+/// It needs a connection that stays its own: a session lock keeps others out. Behind a transaction pooler give it the
+/// database's own address.
+public struct Migrator: SchemaMigrator {
+    /// How long to wait for another process that is migrating. Its migrations may be long, but who waits is a start-up.
+    public static let waitSecondsMax = 60
+    /// How long a statement waits for a lock. While it waits, everyone who comes after waits behind it.
+    public static let lockMillisecondsMax = 500
+    /// A lock that was not to be had is asked for again, after half a second, one, two.
+    public static let attemptsMax = 4
+
+    private let database: Database
+    private let files: [MigrationFile]
+
+    public init(database: Database, files: [MigrationFile]) {
+        self.database = database
+        self.files = files
+    }
+
+    public func up(progress: @Sendable (AppliedMigration) -> Void) async throws -> SchemaReport {
+        try await database.session { session in
+            try await prepare(session)
+            // Usually there is nothing to do, and then nobody waits for anybody.
+            let before = try await verified(session)
+            guard before.contains(where: { $0.standing == .pending }) else {
+                return SchemaReport(applied: [], waited: false, unknown: Self.unknown(before))
+            }
+            let waited = try await lock(session)
+            // Between reading and locking another process may have done all of it.
+            let states = try await verified(session)
+            var applied: [AppliedMigration] = []
+            for file in files where states.contains(where: { $0.version == file.version && $0.standing == .pending }) {
+                let step = try await run(file, file.up, in: session) {
+                    try await record(file, in: session)
+                }
+                applied.append(step)
+                progress(step)
+            }
+            return SchemaReport(applied: applied, waited: waited, unknown: Self.unknown(states))
+        }
+    }
+
+    public func down() async throws -> AppliedMigration? {
+        try await database.session { session in
+            try await prepare(session)
+            _ = try await lock(session)
+            let states = try await states(session)
+            guard let last = states.last(where: { $0.standing != .pending }) else { return nil }
+            guard let file = files.first(where: { $0.version == last.version }) else {
+                throw MigrationError(last.version, "there is no file of this version, so it cannot be taken back")
+            }
+            return try await run(file, file.down, in: session) {
+                try await session.execute("DELETE FROM schema_migrations WHERE version = \(file.version)")
+            }
+        }
+    }
+
+    public func status() async throws -> [MigrationState] {
+        try await database.session { session in
+            try await prepare(session)
+            return try await states(session)
+        }
+    }
+
+    private static func unknown(_ states: [MigrationState]) -> [String] {
+        states.filter { $0.standing == .unknown }.map(\.version)
+    }
+
+    /// Two processes that create the tables at once would collide; the lock is held for this moment only.
+    private func prepare(_ session: Postgres.Session) async throws {
+        try await session.script("SET statement_timeout = 0; SET client_min_messages = warning")
+        let exists = try await session.first(
+            "SELECT to_regclass('schema_migration_files') IS NOT NULL", as: { try $0.get(0, as: Bool.self) })
+        if exists == true { return }
+        try await session.script(
+            """
+            BEGIN;
+            SELECT pg_advisory_xact_lock(hashtextextended('martlet schema_migrations', 0));
+            CREATE TABLE IF NOT EXISTS schema_migrations (version varchar(128) PRIMARY KEY);
+            CREATE TABLE IF NOT EXISTS schema_migration_files (
+              version varchar(128) PRIMARY KEY REFERENCES schema_migrations ON DELETE CASCADE,
+              name text NOT NULL, sha256 bytea NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+            COMMIT
+            """)
+    }
+
+    /// - Returns: whether another process had it.
+    private func lock(_ session: Postgres.Session) async throws -> Bool {
+        let free = try await session.first(
+            "SELECT pg_try_advisory_lock(hashtextextended('martlet migrate', 0))", as: { try $0.get(0, as: Bool.self) })
+        if free == true { return false }
+        do {
+            _ = try await session.execute(
+                "SELECT set_config('lock_timeout', \(String(Self.waitSecondsMax * 1000)), false)")
+            _ = try await session.execute("SELECT pg_advisory_lock(hashtextextended('martlet migrate', 0))")
+            return true
+        } catch let error as PostgresError where error.isLockTimeout {
+            throw MigrationError(
+                "schema_migrations", "another process has been migrating for over \(Self.waitSecondsMax) seconds")
+        }
+    }
+
+    private func verified(_ session: Postgres.Session) async throws -> [MigrationState] {
+        let states = try await states(session)
+        if let changed = states.first(where: { $0.standing == .changed }) {
+            throw MigrationError(
+                changed.name, "the file has been changed since it was applied; write a new migration instead")
+        }
+        return states
+    }
+
+    private func states(_ session: Postgres.Session) async throws -> [MigrationState] {
+        let applied = try await session.rows(
+            """
+            SELECT m.version, coalesce(f.name, ''),
+                   f.sha256 IS NULL OR f.sha256 = sha256(convert_to(g.text, 'UTF8')) OR g.text IS NULL
+            FROM schema_migrations m
+            LEFT JOIN schema_migration_files f USING (version)
+            LEFT JOIN unnest(\(files.map(\.version))::text[], \(files.map(\.up.text))::text[]) AS g(version, text)
+              ON g.version = m.version
+            """,
+            as: { (try $0.get(0, as: String.self), try $0.get(1, as: String.self), try $0.get(2, as: Bool.self)) })
+        var states = files.map { file in
+            let row = applied.first { $0.0 == file.version }
+            return MigrationState(
+                version: file.version, name: file.name,
+                standing: row.map { $0.2 ? .applied : .changed } ?? .pending)
+        }
+        for row in applied where !files.contains(where: { $0.version == row.0 }) {
+            states.append(MigrationState(version: row.0, name: row.1, standing: .unknown))
+        }
+        return states.sorted { $0.version < $1.version }
+    }
+
+    private func record(_ file: MigrationFile, in session: Postgres.Session) async throws {
+        try await session.execute("INSERT INTO schema_migrations (version) VALUES (\(file.version))")
+        try await session.execute(
+            """
+            INSERT INTO schema_migration_files (version, name, sha256)
+            VALUES (\(file.version), \(file.name), sha256(convert_to(\(file.up.text), 'UTF8')))
+            """)
+    }
+}
+
+extension Migrator {
+    private func run(
+        _ file: MigrationFile, _ part: MigrationFile.Part, in session: Postgres.Session, record: () async throws -> Void
+    ) async throws -> AppliedMigration {
+        let start = ContinuousClock.now
+        for attempt in 1... {
+            do {
+                try await session.execute(
+                    "SELECT set_config('lock_timeout', \(String(Self.lockMillisecondsMax)), false)")
+                try await once(file, part, in: session, record: record)
+                break
+            } catch let failure as StatementFailure {
+                // Only a whole transaction may be tried again; what ran outside of one is half done.
+                guard failure.error.isLockTimeout, part.inTransaction, attempt < Self.attemptsMax else {
+                    throw MigrationError(file.name, line: failure.line, Self.explain(failure.error))
+                }
+                try await session.execute("SELECT pg_sleep(\(0.25 * Double(1 << attempt)))")
+            }
+        }
+        let taken = (ContinuousClock.now - start).components
+        return AppliedMigration(
+            name: file.name, milliseconds: Double(taken.seconds) * 1000 + Double(taken.attoseconds) / 1e15)
+    }
+
+    private struct StatementFailure: Error {
+        let line: Int
+        let error: PostgresError
+    }
+
+    private func once(
+        _ file: MigrationFile, _ part: MigrationFile.Part, in session: Postgres.Session, record: () async throws -> Void
+    ) async throws {
+        if part.inTransaction { try await session.script("BEGIN") }
+        do {
+            for statement in SQLScript.statements(part.text, firstLine: part.line) {
+                do {
+                    try await session.script(statement.text)
+                } catch let error as PostgresError {
+                    throw StatementFailure(line: statement.line, error: error)
+                }
+            }
+            try await record()
+            if part.inTransaction { try await session.script("COMMIT") }
+        } catch {
+            if part.inTransaction { try? await session.script("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private static func explain(_ error: PostgresError) -> String {
+        if error.isLockTimeout {
+            return "a lock was not to be had in \(attemptsMax) attempts of \(lockMillisecondsMax) ms: someone holds it "
+                + "(look for a long transaction in pg_stat_activity); nothing of this migration was applied"
+        }
+        let detail = error.detail.map { " (\($0))" } ?? ""
+        return "\(error.message)\(detail) [\(error.sqlState)]"
+    }
+}

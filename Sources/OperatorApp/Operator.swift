@@ -1,0 +1,130 @@
+import Core
+import Foundation
+import ServiceKit
+
+/// What the commands work with. The executable builds it from CorePostgres; nothing here knows SQL.
+public protocol OperatorBackend: Sendable {
+    var imports: any ImportRepository { get }
+    var users: any UserRepository { get }
+    /// - Throws: an error that names the file, when the folder's migrations are not well-formed.
+    func migrator(directory: String) throws -> any SchemaMigrator
+    /// - Throws: when the database does not answer.
+    func ping() async throws
+    func close() async
+}
+
+/// The operator's command: `martlet NAME …`.
+public struct Operator: Sendable {
+    /// Exit statuses, after sysexits.h.
+    public enum Status {
+        public static let success: Int32 = 0
+        public static let failure: Int32 = 1
+        public static let usage: Int32 = 64
+        public static let configuration = ConfigurationError.exitStatus
+    }
+
+    let environment: [String: String]
+    let terminal: Terminal
+    let now: @Sendable () -> Date
+    let connect: @Sendable (_ databaseURL: String) throws -> any OperatorBackend
+    /// What a server says first. Replaced in tests.
+    var greeting: @Sendable (_ host: String, _ port: Int, _ waitsForWords: Bool) async throws -> String = {
+        try await Greeting.ask(host: $0, port: $1, waitsForWords: $2)
+    }
+
+    /// - Parameter connect: builds the backend; called once, and only by commands that need the database. It throws
+    ///   when the URL is not one.
+    public init(
+        environment: [String: String], terminal: Terminal = .standard, now: @escaping @Sendable () -> Date = { Date() },
+        connect: @escaping @Sendable (_ databaseURL: String) throws -> any OperatorBackend
+    ) {
+        self.environment = environment
+        self.terminal = terminal
+        self.now = now
+        self.connect = connect
+    }
+
+    static let commands: [any Command.Type] = [
+        MigrateCommand.self, ImportCommand.self, CheckCommand.self,
+    ]
+
+    /// Runs one command and gives the process's exit status.
+    /// - Parameter words: the command line without the program's name.
+    public func run(_ words: [String]) async -> Int32 {
+        guard let name = words.first, name != "--help", name != "-h", name != "help" else {
+            terminal.write(Self.help)
+            return words.isEmpty ? Status.usage : Status.success
+        }
+        guard let command = Self.commands.first(where: { $0.syntax.name == name }) else {
+            terminal.warn("there is no command \"\(name)\"; martlet --help lists them")
+            return Status.usage
+        }
+        do {
+            let arguments = try Arguments(Array(words.dropFirst()), command.syntax)
+            if arguments.has("--help") {
+                terminal.write(command.syntax.help)
+                return Status.success
+            }
+            return try await command.run(arguments, self)
+        } catch let error as UsageError {
+            terminal.warn("\(error)\nmartlet \(name) --help says more.")
+            return Status.usage
+        } catch let error as ConfigurationError {
+            terminal.complain("\(error)\n")
+            return Status.configuration
+        } catch {
+            terminal.warn(Self.explain(error))
+            return Status.failure
+        }
+    }
+
+    static var help: String {
+        let syntaxes = commands.map { $0.syntax }
+        let width = (syntaxes.map(\.name.count).max() ?? 0) + 2
+        let lines = syntaxes.map { syntax in
+            "  " + syntax.name + String(repeating: " ", count: width - syntax.name.count) + syntax.summary
+        }
+        return """
+            Usage: martlet COMMAND [options]
+
+            \(lines.joined(separator: "\n"))
+
+            martlet COMMAND --help says more of each. The database is the one of MARTLET_DATABASE_URL.
+            Exit status: 0 done, 1 failed, 64 the command line is wrong, 78 the configuration is wrong.
+
+            """
+    }
+
+    static func explain(_ error: any Error) -> String {
+        switch error {
+        case let error as AppError: error.message
+        case is CancellationError: "stopped"
+        default: "\(error)"
+        }
+    }
+
+    /// Opens the backend for `body`, and closes it whatever happens.
+    func withBackend<T>(_ body: (any OperatorBackend) async throws -> T) async throws -> T {
+        var settings = Environment(environment)
+        let url = settings.value("MARTLET_DATABASE_URL")
+        if url == nil { settings.mistake("MARTLET_DATABASE_URL is not set; it says where the database is") }
+        try settings.check()
+        let backend: any OperatorBackend
+        do {
+            backend = try connect(url ?? "")
+        } catch {
+            throw ConfigurationError(["MARTLET_DATABASE_URL: \(error)"])
+        }
+        let result: Result<T, any Error>
+        do { result = .success(try await body(backend)) } catch { result = .failure(error) }
+        await backend.close()
+        return try result.get()
+    }
+}
+
+/// One command of `martlet`.
+protocol Command: SendableMetatype {
+    static var syntax: CommandSyntax { get }
+    /// - Returns: the exit status.
+    static func run(_ arguments: Arguments, _ context: Operator) async throws -> Int32
+}
