@@ -213,6 +213,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             for body in due { body() }
             if left == 0 { break }
         }
+        // Jobs that keep making jobs would otherwise never let the array go.
+        if localHead > 0 {
+            local.removeFirst(localHead)
+            localHead = 0
+        }
         if localHead < local.count || !turnEnd.isEmpty {
             // More is due than one turn may take: look at the sockets without waiting, then go on.
             uv_idle_start(idle) { _ in }

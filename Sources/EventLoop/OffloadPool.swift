@@ -53,8 +53,9 @@ public final class OffloadPool: Sendable {
                 guard state.head < state.queue.count else { return nil }
                 defer {
                     state.head += 1
-                    if state.head == state.queue.count {
-                        state.queue.removeAll(keepingCapacity: true)
+                    // Also when it never runs empty: what was taken must not pile up.
+                    if state.head == state.queue.count || state.head > queueMax {
+                        state.queue.removeFirst(state.head)
                         state.head = 0
                     }
                 }

@@ -34,6 +34,9 @@ extension HTTPLoop {
             do {
                 response = try await self.handler(request)
             } catch {
+                // Nobody is left to hear that nobody is left.
+                let isGone = error is CancellationError || error as? HTTPError == .aborted
+                if isGone, connection.phase == .gone { return }
                 response = self.onError(error, request)
             }
             guard connection.phase == .answering else { return }
@@ -66,7 +69,6 @@ extension HTTPLoop {
     /// go out in one write.
     func send(_ connection: HTTPConnection, _ response: HTTPResponse) {
         decideClosing(connection, response)
-        if connection.out.capacity == 0 { connection.out = takeBuffer() }
         let hasBody = Self.mayHaveBody(response.status)
         var framing = ResponseHead.Framing.none
         switch response.body {
@@ -75,16 +77,23 @@ extension HTTPLoop {
             framing = .length(0)
         default: break
         }
-        appendHead(connection, response, framing)
-        if case .bytes(let bytes) = response.body, hasBody, !connection.isHead {
-            connection.out.append(contentsOf: bytes)
-        }
+        // Taken out and put back: changed in place, each access to the property would be checked at run time.
+        var out = takeOutput(connection)
+        appendHead(connection, response, framing, to: &out)
+        if case .bytes(let bytes) = response.body, hasBody, !connection.isHead { out.append(contentsOf: bytes) }
+        connection.out = out
+    }
+
+    private func takeOutput(_ connection: HTTPConnection) -> [UInt8] {
+        let out = connection.out
+        connection.out = []
+        return out.capacity == 0 ? takeBuffer() : out
     }
 
     static func mayHaveBody(_ status: Int) -> Bool { status >= 200 && status != 204 && status != 304 }
 
     private func appendHead(
-        _ connection: HTTPConnection, _ response: HTTPResponse, _ framing: ResponseHead.Framing
+        _ connection: HTTPConnection, _ response: HTTPResponse, _ framing: ResponseHead.Framing, to out: inout [UInt8]
     ) {
         var said = ResponseHead.Connection.implied
         if connection.phase == .upgrading {
@@ -94,7 +103,7 @@ extension HTTPLoop {
         } else if connection.minor == 0 {
             said = .keepAlive
         }
-        ResponseHead.append(to: &connection.out, response, framing: framing, connection: said, date: date)
+        ResponseHead.append(to: &out, response, framing: framing, connection: said, date: date)
     }
 
     /// A connection ends with this answer if either side wishes it, or if the rest of the request is not worth reading.
@@ -105,14 +114,14 @@ extension HTTPLoop {
             // A client that was not told to continue may send its body or not: what follows would be a guess.
             closing = closing || connection.needsContinue || (connection.bodyLeft ?? 0) > limits.discardedBytesMax
         }
-        connection.closing = closing || response.headers.hasElement("Connection", "close")
+        connection.closing = closing
+            || (response.headers.contains("Connection") && response.headers.hasElement("Connection", "close"))
     }
 
     // MARK: Streams
 
     private func sendStream(_ connection: HTTPConnection, _ response: HTTPResponse) async {
         decideClosing(connection, response)
-        if connection.out.capacity == 0 { connection.out = takeBuffer() }
         var framing = ResponseHead.Framing.none
         if case .file(let file) = response.body {
             framing = .length(file.count)
@@ -126,7 +135,9 @@ extension HTTPLoop {
             framing = .chunked
             connection.framing = .chunked
         }
-        appendHead(connection, response, framing)
+        var out = takeOutput(connection)
+        appendHead(connection, response, framing, to: &out)
+        connection.out = out
         guard !connection.isHead, Self.mayHaveBody(response.status) else { return }
         do {
             switch response.body {
@@ -164,18 +175,20 @@ extension HTTPLoop {
         guard connection.writeWaiter == nil else {
             throw HTTPError(500, "The answer is written by two tasks at once.")
         }
+        var out = takeOutput(connection)
         switch connection.framing {
         case .length(let left):
             guard bytes.count <= left else { throw HTTPError(500, "The answer is longer than was announced.") }
             connection.framing = .length(left - bytes.count)
-            connection.out.append(contentsOf: bytes)
+            out.append(contentsOf: bytes)
         case .chunked:
-            ResponseHead.appendHexadecimal(bytes.count, to: &connection.out)
-            connection.out.append(contentsOf: "\r\n".utf8)
-            connection.out.append(contentsOf: bytes)
-            connection.out.append(contentsOf: "\r\n".utf8)
-        case .untilClose: connection.out.append(contentsOf: bytes)
+            ResponseHead.appendHexadecimal(bytes.count, to: &out)
+            out.append(contentsOf: "\r\n".utf8)
+            out.append(contentsOf: bytes)
+            out.append(contentsOf: "\r\n".utf8)
+        case .untilClose: out.append(contentsOf: bytes)
         }
+        connection.out = out
         flush(connection)
         if connection.phase == .answering, connection.stream.pendingBytes > limits.unsentBytesMax {
             await withCheckedContinuation { continuation in
@@ -239,8 +252,9 @@ extension HTTPLoop {
         }
         connection.phase = .upgrading
         connection.upgrade = callee
-        if connection.out.capacity == 0 { connection.out = takeBuffer() }
-        appendHead(connection, response, .none)
+        var out = takeOutput(connection)
+        appendHead(connection, response, .none, to: &out)
+        connection.out = out
         if !connection.isAdvancing { settle(connection) }
     }
 

@@ -69,6 +69,7 @@ actor HTTPLoop {
     func stopListening() {
         listener?.close()
         listener = nil
+        if open == 0 { stopTicking() }
     }
 
     /// Clients whose connection the kernel has already accepted would be reset.

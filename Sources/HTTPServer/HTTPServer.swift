@@ -26,7 +26,12 @@ public final class HTTPServer: Sendable {
     /// - Throws: `LoopError` when the address is taken, or not one of this machine.
     public func start() async throws -> SocketAddress {
         var address = address
-        for loop in loops { address = try await loop.listen(address) }
+        do {
+            for loop in loops { address = try await loop.listen(address) }
+        } catch {
+            for loop in loops { await loop.stopListening() }
+            throw error
+        }
         return address
     }
 

@@ -173,7 +173,11 @@ final class HeadParser {
         for field in head.fields {
             switch field.nameEnd - field.nameStart {
             case 0: throw HTTPError(400, "A header has no name.")
-            case 4 where head.isNamed(field, "Host"): hosts += 1
+            case 4 where head.isNamed(field, "Host"):
+                hosts += 1
+                guard head.bytes[Int(field.valueStart)..<Int(field.valueEnd)].allSatisfy(isHost) else {
+                    throw HTTPError(400, "The Host header is not a host.")
+                }
             case 6 where minor == 1 && head.isNamed(field, "Expect"):
                 guard head.value(field).lowercased() == "100-continue" else {
                     throw HTTPError(417, "Only 100-continue may be expected.")
@@ -245,6 +249,15 @@ func isToken(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
     case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true
+    default: false
+    }
+}
+
+/// RFC 3986 §3.2.2 and §3.2.3: a name or address with a port, and nothing that could begin a path or a user.
+private func isHost(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x3B, 0x41...0x5B, 0x5D, 0x61...0x7A, 0x5F, 0x7E: true
+    case 0x21, 0x24...0x2E, 0x3D: true
     default: false
     }
 }
