@@ -15,6 +15,7 @@ enum DoorRules {
     /// The modules that a file imports, with the line of each.
     static func imports(of file: SwiftText) -> [(line: Int, module: String)] {
         file.codeLines.enumerated().compactMap { offset, line in
+            guard line.contains("import ") else { return nil }
             // The words before "import" are attributes and access levels; of "import struct A.B" the module is A.
             guard let match = line.firstMatch(of: /^\s*(?:@?\w+\s+)*?import\s+(?:[a-z]+\s+)?(\w+)/) else { return nil }
             return (line: offset + 1, module: String(match.1))

@@ -36,7 +36,11 @@ struct RepositoryTests {
 
     @Test("lines, functions, files and mains keep to their sizes")
     func sizes() {
-        for file in repository.codeFiles { expectNone(SizeRules.check(path: file.path, lines: file.lines)) }
+        for file in repository.codeFiles {
+            // A migration is one step however long it is; parts of it would be steps that nobody may stop between.
+            let linesMax = file.path.hasPrefix("migrations/") ? Int.max : SizeRules.fileLinesMax
+            expectNone(SizeRules.check(path: file.path, lines: file.lines, linesMax: linesMax))
+        }
         for file in repository.swiftFiles { expectNone(SizeRules.checkFunctions(file)) }
         for file in files(under: "Sources") where file.codeLines.contains(where: { $0.contains("@main") }) {
             expectNone(SizeRules.check(path: file.path, lines: file.lines, linesMax: SizeRules.mainLinesMax))

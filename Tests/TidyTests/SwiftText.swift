@@ -14,6 +14,8 @@ struct SwiftText {
     let lines: [Substring]
     /// The file with comments and the insides of string literals blanked out; every line stays where it was.
     let code: [UInt8]
+    /// The same, line by line.
+    let codeLines: [String]
     /// String literals in the order they end. An interpolation is left out of the literal and read as code.
     let literals: [Literal]
 
@@ -23,27 +25,26 @@ struct SwiftText {
         var lexer = Lexer(bytes: Array(text.utf8))
         lexer.run()
         code = lexer.code
+        codeLines = code.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
         literals = lexer.literals
     }
 
-    /// The code, line by line, without comments and strings.
-    var codeLines: [String] {
-        code.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            .map { String(decoding: $0, as: UTF8.self) }
-    }
 }
 
 private struct Lexer {
     private enum Mode {
         /// In an interpolation, with the number of parentheses still open; at the top level the number is unused.
         case code(parentheses: Int)
-        case string(hashes: Int, multiline: Bool, line: Int, text: [UInt8])
+        case string(hashes: Int, multiline: Bool, line: Int)
     }
 
     private let bytes: [UInt8]
     private var index = 0
     private var line = 1
     private var modes: [Mode] = [.code(parentheses: 0)]
+    /// What has been read of each open string; apart from the modes, so that they grow in place.
+    private var texts: [[UInt8]] = []
     private(set) var code: [UInt8] = []
     private(set) var literals: [SwiftText.Literal] = []
 
@@ -56,8 +57,8 @@ private struct Lexer {
         while index < bytes.count {
             switch modes[modes.count - 1] {
             case .code(let parentheses): readCode(parentheses: parentheses)
-            case .string(let hashes, let multiline, let line, let text):
-                readString(hashes: hashes, multiline: multiline, line: line, text: text)
+            case .string(let hashes, let multiline, let line):
+                readString(hashes: hashes, multiline: multiline, line: line)
             }
         }
     }
@@ -66,8 +67,14 @@ private struct Lexer {
         index + offset < bytes.count ? bytes[index + offset] : 0
     }
 
-    private func starts(_ word: String, at offset: Int = 0) -> Bool {
-        word.utf8.enumerated().allSatisfy { at(offset + $0.offset) == $0.element }
+    private func starts(_ word: StaticString, at offset: Int = 0) -> Bool {
+        for index in 0..<word.utf8CodeUnitCount where at(offset + index) != word.utf8Start[index] { return false }
+        return true
+    }
+
+    private func hashes(_ count: Int, at offset: Int) -> Bool {
+        for index in 0..<count where at(offset + index) != UInt8(ascii: "#") { return false }
+        return true
     }
 
     /// Moves on, keeping the bytes as code or blanking them. Newlines are always kept, so lines stay in place.
@@ -93,7 +100,8 @@ private struct Lexer {
         while at(hashes) == UInt8(ascii: "#") { hashes += 1 }
         if at(hashes) == UInt8(ascii: "\"") {
             let multiline = starts("\"\"\"", at: hashes)
-            modes.append(.string(hashes: hashes, multiline: multiline, line: line, text: []))
+            modes.append(.string(hashes: hashes, multiline: multiline, line: line))
+            texts.append([])
             take(hashes + (multiline ? 3 : 1), blank: true)
             return
         }
@@ -126,25 +134,24 @@ private struct Lexer {
         } while depth > 0 && index < bytes.count
     }
 
-    private mutating func readString(hashes: Int, multiline: Bool, line startLine: Int, text: [UInt8]) {
-        let marks = String(repeating: "#", count: hashes)
-        let end = (multiline ? "\"\"\"" : "\"") + marks
-        if starts(end) || (!multiline && at(0) == UInt8(ascii: "\n")) {
-            literals.append(.init(line: startLine, text: String(decoding: text, as: UTF8.self)))
+    private mutating func readString(hashes count: Int, multiline: Bool, line startLine: Int) {
+        let marks = multiline ? 3 : 1
+        let ends = (multiline ? starts("\"\"\"") : starts("\"")) && hashes(count, at: marks)
+        if ends || (!multiline && at(0) == UInt8(ascii: "\n")) {
+            literals.append(.init(line: startLine, text: String(decoding: texts.removeLast(), as: UTF8.self)))
             modes.removeLast()
-            take(starts(end) ? end.utf8.count : 0, blank: true)
+            take(ends ? marks + count : 0, blank: true)
             return
         }
-        if starts("\\" + marks + "(") {
-            modes[modes.count - 1] = .string(
-                hashes: hashes, multiline: multiline, line: startLine, text: text + [UInt8(ascii: " ")])
+        let escapes = starts("\\") && hashes(count, at: 1)
+        if escapes, at(1 + count) == UInt8(ascii: "(") {
+            texts[texts.count - 1].append(UInt8(ascii: " "))
             modes.append(.code(parentheses: 0))
-            take(2 + hashes, blank: true)
+            take(2 + count, blank: true)
             return
         }
-        let length = starts("\\" + marks) ? 2 + hashes : 1
-        let more = bytes[index..<min(index + length, bytes.count)]
-        modes[modes.count - 1] = .string(hashes: hashes, multiline: multiline, line: startLine, text: text + more)
+        let length = escapes ? 2 + count : 1
+        texts[texts.count - 1] += bytes[index..<min(index + length, bytes.count)]
         take(length, blank: true)
     }
 }
