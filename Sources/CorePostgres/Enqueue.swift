@@ -8,7 +8,8 @@ public enum Enqueue {
     ///
     /// With a unique key there is one item until it is done. Put in again while it waits its turn, it moves to this
     /// transaction, so that no worker runs it before the change is committed that it is about; put in again while it
-    /// runs, it runs once more, because what it has read may be old. The transaction holds the item's row until it ends.
+    /// runs, it runs once more, because what it has read may be old. The transaction holds the item's row until it
+    /// ends.
     /// - Parameters:
     ///   - payload: JSON of the ids it is about.
     ///   - uniqueKey: at most 200 characters.
@@ -18,7 +19,8 @@ public enum Enqueue {
     ) -> SQL {
         """
         INSERT INTO work_items (kind, payload, unique_key, run_at, waiting)
-        VALUES (\(kind.rawValue), \(JSONText(payload)), \(uniqueKey as String?), coalesce(\(runAt as Date?)::timestamptz, now()),
+        VALUES (\(kind.rawValue), \(JSONText(payload)), \(uniqueKey as String?),
+                coalesce(\(runAt as Date?)::timestamptz, now()),
                 coalesce(\(runAt as Date?)::timestamptz > now(), false))
         ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
         SET payload = excluded.payload,
