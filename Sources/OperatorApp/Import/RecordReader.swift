@@ -225,7 +225,8 @@ final class RecordReader {
 
     private func finish() -> Item? {
         isDone = true
-        if isLines, !buffer.isEmpty || isOversize { return complete() }
+        // Only a last line without its line end is still open here; the one before has been given out.
+        if isLines, place == .record, !buffer.isEmpty || isOversize { return complete() }
         let refused: Bool
         switch place {
         case .outside, .comment: return nil
