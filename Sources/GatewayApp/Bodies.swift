@@ -90,7 +90,7 @@ enum PostingBody {
     /// it is.
     static func writeAttributes(_ posting: JobPosting, now: Date, to json: inout JSONWriter) {
         json.field("name", posting.title)
-        json.field("description", SafeHTML.text(posting.description))
+        json.field("description", SafeHTML.text(ofSafe: posting.description))
         json.field("description_html", posting.description)
         json.field("type", posting.terms.employmentType)
         json.field("environment", posting.terms.environment)
