@@ -75,11 +75,10 @@ final class Channel {
             executed.add(unit.count)
         }
         pipeline.sync(mayDeallocate: mayDeallocate) { perform($0, raw) }
-        if sendFailed {
-            lose(connectionMessage(raw))
-        } else {
-            connection.flush()
-        }
+        guard !sendFailed else { return lose(connectionMessage(raw)) }
+        guard connection.flush() != .failed, PQisBusy(raw) == 0 else { return }
+        // libpq reads when it cannot write: an answer is here already, and may show on the socket no more.
+        loop.atTurnEnd { [weak self] in self?.drain() }
     }
 
     private func connectionMessage(_ raw: OpaquePointer) -> String {

@@ -96,6 +96,8 @@ final class Connection {
     private func ready(_ events: Poller.Events) {
         if events.contains(.writable), isFlushing {
             if flush() == .all { onDrained() }
+            // libpq reads when it cannot write, so what it has read may show on the socket no more.
+            onInput()
         }
         guard events.contains(.readable), let raw else { return }
         var alive = PQconsumeInput(raw) == 1

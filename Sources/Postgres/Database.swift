@@ -27,12 +27,12 @@ public final class Database: Sendable {
     let listeners = Mutex<[ListenerLoop]>([])
 
     /// - Parameters:
-    ///   - random: in `0..<1`, for the pauses between attempts to connect.
     ///   - log: called on a loop; it must not block.
+    ///   - random: in `0..<1`, for the pauses between attempts to connect.
     public init(
         _ configuration: PostgresConfiguration, loops: LoopGroup,
-        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
-        log: @escaping @Sendable (PostgresEvent) -> Void = { _ in }
+        log: @escaping @Sendable (PostgresEvent) -> Void = { _ in },
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         self.configuration = configuration
         self.loops = loops
@@ -81,6 +81,7 @@ public final class Database: Sendable {
     }
 
     /// As `write.batch`.
+    @discardableResult
     public func batch<each T: Sendable>(_ statement: repeat Statement<each T>) async throws -> (repeat [each T]) {
         try await write.batch(repeat each statement)
     }

@@ -38,6 +38,7 @@ extension SQLExecutor {
     ///
     ///     let (rooms, messages) = try await db.write.batch(
     ///         Statement("SELECT …") { try $0.get(0, as: Int64.self) }, Statement("INSERT …") { … })
+    @discardableResult
     public func batch<each T: Sendable>(
         _ statement: repeat Statement<each T>
     ) async throws -> (repeat [each T]) {
@@ -57,6 +58,7 @@ extension SQLExecutor {
     private static func nothing<U: Sendable>(_ statement: Statement<U>) -> [U] { [] }
 
     /// As `batch` of statements, for a number of them known only when it runs. Gives the affected rows of each.
+    @discardableResult
     public func batch(_ statements: [SQL]) async throws -> [Int] {
         guard let first = statements.first else { return [] }
         return try await run(first, Array(statements.dropFirst())) { first, rest in

@@ -37,6 +37,7 @@ extension Database {
     /// Runs `body` with a connection of its own. What it leaves behind (settings, locks, temporary tables, an open
     /// transaction) goes with it.
     /// - Throws: what `body` throws; `PostgresUnavailable` when no connection came free in time.
+    @discardableResult
     public func session<T: Sendable>(_ body: (Session) async throws -> T) async throws -> T {
         let lease = try await Lease.acquire(placement)
         let session = Session(lease: lease)

@@ -81,6 +81,8 @@ extension Channel {
             return lose("COPY could not be ended")
         }
         connection.flush()
+        // An error that the server raised in the middle has been read long ago; nothing more may come.
+        drainSimple()
     }
 
     func simpleDrained() {

@@ -53,6 +53,7 @@ public final class Transaction: SQLExecutor {
     /// - Returns: the number of rows.
     /// - Throws: what `body` throws, or the server's error, which may come only at the end. Either way the transaction
     ///   has failed.
+    @discardableResult
     public func copyIn(_ sql: SQL, _ body: (CopyWriter) async throws -> Void) async throws -> Int {
         guard sql.binds.isEmpty else { throw PostgresMisuse.bindsNotAllowed }
         try Task.checkCancellation()
@@ -94,6 +95,7 @@ extension Database {
     /// - Throws: what `body` throws; `PostgresError` of the COMMIT; `PostgresUnavailable.outcomeUnknown` when the
     ///   connection
     ///   was lost during COMMIT; `PostgresUnavailable.busy` when no connection came free in time.
+    @discardableResult
     public func transaction<T: Sendable>(
         isolation: Isolation = .readCommitted, lockMilliseconds: Int? = nil,
         _ body: (Transaction) async throws -> T

@@ -9,7 +9,9 @@ final class AdminConnection {
         let text = parameters.map { "\($0.key)='\(Self.escape($0.value))'" }.joined(separator: " ")
         guard let raw = PQconnectdb(text) else { throw TestDatabaseError("libpq is out of memory") }
         self.raw = raw
-        guard PQstatus(raw) == CONNECTION_OK else { throw TestDatabaseError(String(cString: PQerrorMessage(raw))) }
+        guard PQstatus(raw) == CONNECTION_OK else {
+            throw TestDatabaseError("connecting: \(String(cString: PQerrorMessage(raw)))")
+        }
         PQsetNoticeProcessor(raw, { _, _ in }, nil)
     }
 
@@ -26,7 +28,7 @@ final class AdminConnection {
         defer { PQclear(result) }
         let status = PQresultStatus(result)
         guard status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY else {
-            throw TestDatabaseError(String(cString: PQresultErrorMessage(result)))
+            throw TestDatabaseError("\(sql): \(status) \(String(cString: PQresultErrorMessage(result)))")
         }
         return (0..<PQntuples(result)).map { row in
             (0..<PQnfields(result)).map { column in

@@ -17,7 +17,9 @@ final class TestServer: Sendable {
     /// Databases that may exist at once.
     let slots: Slots
     let loops = LoopGroup(count: 2, name: "test")
-    private let pool = OffloadPool(name: "test-admin", threads: 2, queueMax: 10_000)
+    /// Apart, so that a statement of a test does not stand behind the making and dropping of other tests' databases.
+    private let makers = OffloadPool(name: "test-make", threads: 4, queueMax: 10_000)
+    private let runners = OffloadPool(name: "test-run", threads: 4, queueMax: 10_000)
     private let template: String
 
     /// More parallel databases than this would only wait for the disk.
@@ -62,7 +64,7 @@ final class TestServer: Sendable {
         self.url = url
         self.parameters = parameters
         self.template = template
-        slots = Slots(min(Self.slotsMax, max(1, (connections - 10) / Self.connectionsPerTest)))
+        slots = Slots(min(Self.slotsMax, max(2, (connections - 10) / Self.connectionsPerTest)))
     }
 
     /// Tests drop databases: only a server on this machine, and only by its maintenance database or one of ours.
@@ -134,12 +136,17 @@ final class TestServer: Sendable {
     func create() async throws -> String {
         let number = Self.next.wrappingAdd(1, ordering: .relaxed).newValue
         let name = "martlet_test_\(getpid())_\(number)"
-        try await run("CREATE DATABASE \(name) TEMPLATE \(template)")
+        try await make("CREATE DATABASE \(name) TEMPLATE \(template)")
         return name
     }
 
     func drop(_ name: String) async throws {
-        try await run("DROP DATABASE IF EXISTS \(name) WITH (FORCE)")
+        try await make("DROP DATABASE IF EXISTS \(name) WITH (FORCE)")
+    }
+
+    private func make(_ sql: String) async throws {
+        let parameters = parameters
+        _ = try await makers.run { try AdminConnection(parameters).run(sql) }
     }
 
     /// Runs statements on a fresh, blocking connection, off the loops and off Swift's threads.
@@ -148,7 +155,7 @@ final class TestServer: Sendable {
         var parameters = parameters
         if let database { parameters["dbname"] = database }
         let used = parameters
-        return try await pool.run { try AdminConnection(used).run(sql) }
+        return try await runners.run { try AdminConnection(used).run(sql) }
     }
 }
 

@@ -32,9 +32,9 @@ public struct TestDatabase: Sendable {
         configuration.leasedMax = 2
         configuration.applicationName = "martlet-test"
         // The machine is shared: a read by key that waits for a core is no failure of the test.
-        configuration.shortMilliseconds = 2_000
-        configuration.longMilliseconds = 10_000
-        configuration.acquireMilliseconds = 10_000
+        configuration.shortMilliseconds = 5_000
+        configuration.longMilliseconds = 20_000
+        configuration.acquireMilliseconds = 20_000
         return configuration
     }
 
@@ -59,11 +59,13 @@ public struct TestDatabase: Sendable {
 /// LISTEN.
 ///
 /// The server is `MARTLET_TEST_DATABASE_URL`, which must be on this machine (see `TestServer`).
+@discardableResult
 public func withTestDatabase<T>(_ body: (Database) async throws -> T) async throws -> T {
     try await withTestDatabase { db, _ in try await body(db) }
 }
 
 /// As above, with the means to open a second connection.
+@discardableResult
 public func withTestDatabase<T>(
     configure: (inout PostgresConfiguration) -> Void = { _ in },
     _ body: (Database, TestDatabase) async throws -> T

@@ -1,0 +1,131 @@
+import EventLoop
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Postgres
+
+@Suite("Lost connections")
+struct LossTests {
+    @Test("a read under way when the connection dies is asked again, and its caller notices nothing")
+    func readAgain() async throws {
+        try await withTestDatabase(configure: patient) { db, test in
+            let roadblock = try await Roadblock.put(db)
+            let reading = Task {
+                try await db.short.first("SELECT pg_advisory_xact_lock_shared(1), 7") { try $0.get(1, as: Int.self) }
+            }
+            let first = try await test.waitForBlocked()
+            #expect(try await test.terminate("short") == 1)
+            try await test.waitForBlocked(besides: first)
+            try await roadblock.lift()
+            #expect(try await reading.value == 7)
+        }
+    }
+
+    @Test("a read whose connection dies a second time is given up")
+    func readTwice() async throws {
+        try await withTestDatabase(configure: patient) { db, test in
+            let roadblock = try await Roadblock.put(db)
+            let reading = Task { try await db.long.execute("SELECT pg_advisory_xact_lock_shared(1)") }
+            let first = try await test.waitForBlocked()
+            try await test.terminate("long")
+            try await test.waitForBlocked(besides: first)
+            try await test.terminate("long")
+            await #expect(throws: PostgresUnavailable.connectionLost) { try await reading.value }
+            try await roadblock.lift()
+        }
+    }
+
+    @Test("a write under way when the connection dies is of unknown outcome, and is not repeated")
+    func writeUnknown() async throws {
+        try await withTestDatabase(configure: patient) { db, test in
+            try await db.write.execute("CREATE TABLE t (id int)")
+            let roadblock = try await Roadblock.put(db)
+            let writing = Task {
+                try await db.write.execute("INSERT INTO t SELECT 1 FROM pg_advisory_xact_lock_shared(1)")
+            }
+            try await test.waitForBlocked()
+            try await test.terminate("write")
+            await #expect(throws: PostgresUnavailable.outcomeUnknown) { try await writing.value }
+            try await roadblock.lift()
+            #expect(try await db.write.execute("INSERT INTO t VALUES (2)") == 1)
+            #expect(try await db.short.first("SELECT count(*) FROM t") { try $0.get(0, as: Int.self) } == 1)
+        }
+    }
+
+    @Test("reads go on through twenty terminations, none of them lost")
+    func manyTerminations() async throws {
+        try await withTestDatabase(configure: patient) { db, test in
+            let over = Signal<Void>()
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for worker in 0..<4 {
+                    group.addTask {
+                        var count = 0
+                        while over.values.isEmpty {
+                            do {
+                                let back = try await db.short.first("SELECT \(worker)::int") {
+                                    try $0.get(0, as: Int.self)
+                                }
+                                #expect(back == worker)
+                                count += 1
+                            } catch PostgresUnavailable.connectionLost {
+                                // Killed twice in a row: told, not hidden.
+                            }
+                        }
+                        return count
+                    }
+                }
+                for _ in 0..<20 { try await test.terminate("short") }
+                over.send(())
+                let counts = try await group.reduce(into: []) { $0.append($1) }
+                #expect(counts.allSatisfy { $0 > 0 })
+            }
+        }
+    }
+
+    @Test("without a server statements give up in time, and the log says why, without the password")
+    func notReachable() async throws {
+        let loops = LoopGroup(count: 1)
+        let events = Signal<PostgresEvent>()
+        // Port 1 is taken by nobody.
+        var configuration = try PostgresConfiguration(url: "postgres://someone:secret@127.0.0.1:1/nothing")
+        configuration.acquireMilliseconds = 300
+        configuration.reconnectFirstMilliseconds = 20
+        configuration.reconnectMilliseconds = 40
+        let db = Database(configuration, loops: loops) { events.send($0) }
+        await #expect(throws: PostgresUnavailable.notReachable) { try await db.short.execute("SELECT 1") }
+        await #expect(throws: PostgresUnavailable.notReachable) { try await db.write.execute("SELECT 1") }
+        await #expect(throws: PostgresUnavailable.notReachable) {
+            try await db.transaction { try await $0.execute("X") }
+        }
+        await #expect(throws: PostgresUnavailable.notReachable) {
+            try await db.listen(["a"], onWake: { _ in }, onReconnect: {})
+        }
+        let seen = events.values
+        #expect(seen.contains { $0.kind == .connectFailed && $0.lane == "short" })
+        #expect(seen.allSatisfy { !$0.reason.contains("secret") && ($0.retryMilliseconds ?? 0) <= 40 })
+        // Each lane tried several times, but not without pauses.
+        let short = seen.filter { $0.lane == "short" }.count
+        #expect(short >= 3 && short <= 40)
+        await db.close()
+        await loops.stop()
+    }
+
+    @Test("a host's name is looked up off the loop; one that is not known is not reachable")
+    func names() async throws {
+        try await withTestDatabase { _, test in
+            let named = test.url.replacing("127.0.0.1", with: "localhost")
+            var configuration = try PostgresConfiguration(url: named)
+            #expect(ConnectionPlan(configuration).needsResolving)
+            let db = Database(configuration, loops: test.loops)
+            #expect(try await db.long.execute("SELECT 1") == 1)
+            await db.close()
+            configuration = try PostgresConfiguration(url: "postgres://nobody@no-such-host.invalid/x")
+            configuration.acquireMilliseconds = 300
+            let nowhere = Database(configuration, loops: test.loops)
+            await #expect(throws: PostgresUnavailable.notReachable) { try await nowhere.long.execute("SELECT 1") }
+            await nowhere.close()
+        }
+    }
+}
