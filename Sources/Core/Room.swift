@@ -37,6 +37,8 @@ public struct Message: Sendable, Equatable {
     public static let pageBytesMax = 131_072
     /// The sender of system messages.
     public static let system = User.ID(0)
+    /// The first message of an application's room (contracts).
+    public static let acceptedBody = "Application accepted"
 
     public let roomID: Room.ID
     public let seq: Int64

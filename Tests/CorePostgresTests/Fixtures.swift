@@ -11,6 +11,8 @@ struct World {
     let sessions: PostgresSessions
     let companies: PostgresCompanies
     let postings: PostgresPostings
+    let applications: PostgresApplications
+    let media: PostgresMedia
 
     init(_ db: Database) {
         self.db = db
@@ -18,6 +20,8 @@ struct World {
         sessions = PostgresSessions(db: db)
         companies = PostgresCompanies(db: db)
         postings = PostgresPostings(db: db)
+        applications = PostgresApplications(db: db)
+        media = PostgresMedia(db: db)
     }
 
     func user(_ name: String, hash: String = "hash") async throws -> User {
@@ -41,6 +45,12 @@ struct World {
                 title: title, safeDescription: "<p>Work.</p>", terms: JobPosting.Terms(), state: state,
                 validThrough: end),
             author: author)
+    }
+
+    /// Applies with a CV that is the applicant's and the posting's own.
+    func apply(_ applicant: User, to posting: JobPosting) async throws -> Application {
+        try await applications.create(
+            posting: posting.id, applicant: applicant.id, cv: file(.cv, "cv_\(applicant.id)_\(posting.id)"), now: .now)
     }
 
     /// The work items there are, oldest first: kind and payload.

@@ -30,9 +30,15 @@ struct StatementScan {
 
     init(folder: URL) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".swift") }
-        literals = try names.sorted().flatMap { name in
-            var scanner = LiteralScanner(
-                file: name, text: try String(contentsOf: folder.appending(path: name), encoding: .utf8))
+        self.init(
+            try names.sorted().map { name in
+                (file: name, text: try String(contentsOf: folder.appending(path: name), encoding: .utf8))
+            })
+    }
+
+    init(_ sources: [(file: String, text: String)]) {
+        literals = sources.flatMap { source in
+            var scanner = LiteralScanner(file: source.file, text: source.text)
             return scanner.scan()
         }
         fragments = Dictionary(
@@ -52,12 +58,11 @@ struct StatementScan {
         }
     }
 
-    /// Tables that a statement's transaction makes for itself first.
-    var temporaryTables: [String] {
-        literals.compactMap { literal in
-            guard case .text(let start)? = literal.pieces.first, start.contains("CREATE TEMP") else { return nil }
+    /// Tables that the sources make for themselves: for a transaction, or before the first migration.
+    var ownTables: [String] {
+        literals.flatMap { literal in
             var binds = 0
-            return render(literal, &binds)
+            return render(literal, &binds).matches(of: /CREATE (?:TEMP(?:ORARY)? )?TABLE [^;]*/).map { String($0.0) }
         }
     }
 

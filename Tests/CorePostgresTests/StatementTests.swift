@@ -9,12 +9,41 @@ struct StatementTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Sources/CorePostgres")
 
+    @Test("literals are found with their binds and fragments, past comments and other strings")
+    func scan() {
+        let source = ##"""
+            // "SELECT 1"
+            enum Parts {
+                static let columns: SQL = "a, \(Self.more)"
+                static let more: SQL =
+                    """
+                    b
+                    """
+            }
+            struct Things {
+                func find(_ id: Int) {
+                    _ = "SELECT \(Parts.columns) FROM t WHERE id = \(id) AND n = \(f(id, "x)"))"
+                    _ = "not a statement"
+                    _ = Enqueue.item(payload: #"{"id":\#(id)}"#)
+                    _ = """
+                        UPDATE t SET x = E'\\t'
+                        """
+                }
+            }
+            """##
+        let statements = StatementScan([(file: "a.swift", text: source)]).statements
+        let texts = statements.map { statement in
+            statement.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        }
+        #expect(texts == ["SELECT a, b FROM t WHERE id = $1 AND n = $2", #"UPDATE t SET x = E'\t'"#])
+        #expect(statements.map(\.bindCount) == [2, 0])
+    }
+
     @Test("every statement in the sources is one that the migrated schema takes")
     func prepared() async throws {
         let scan = try StatementScan(folder: Self.folder)
         #expect(scan.statements.count > 50)
-        // What a transaction makes for itself would be gone before it is used, were it dropped at a commit.
-        let tables = scan.temporaryTables.map { $0.replacing("ON COMMIT DROP", with: "") + ";" }.joined()
+        let tables = scan.ownTables.map { $0.replacing("ON COMMIT DROP", with: "") + ";" }.joined()
         try await withTestDatabase { _, database in
             for statement in scan.statements {
                 do {
