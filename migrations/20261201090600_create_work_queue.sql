@@ -19,8 +19,8 @@ CREATE TABLE work_items (
   unique_key text CONSTRAINT work_items_unique_key_length CHECK (char_length(unique_key) <= 200),
   payload jsonb NOT NULL
 ) WITH (
-  -- Room for the two versions a claim makes on the page; dead rows are taken away often and without pauses.
-  fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+  -- Room on the page for the larger version that a claim makes; dead rows are taken away often and without pauses.
+  fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0
 );
 -- No index may name leased_until, fence, worker or attempts: a claim stays HOT.

@@ -44,7 +44,10 @@ public struct WorkItem: Sendable, Equatable {
 }
 
 /// A position in the queue's order. A worker keeps one (docs/decisions: a cursor per worker).
-public struct WorkPosition: Sendable, Equatable {
+public struct WorkPosition: Sendable, Equatable, Comparable {
+    /// Behind every item.
+    public static let end = WorkPosition(tx: .max, id: 0)
+
     public var tx: UInt64
     public var id: Int64
 
@@ -52,26 +55,84 @@ public struct WorkPosition: Sendable, Equatable {
         self.tx = tx
         self.id = id
     }
+
+    public static func < (left: WorkPosition, right: WorkPosition) -> Bool {
+        (left.tx, left.id) < (right.tx, right.id)
+    }
+}
+
+/// A batch of items that one claim got. They share their fence.
+public struct WorkClaim: Sendable {
+    public let items: [WorkItem]
+    /// The position of the last item claimed; the one asked for when there was none.
+    public let last: WorkPosition
+
+    public init(items: [WorkItem], last: WorkPosition) {
+        self.items = items
+        self.last = last
+    }
 }
 
 public protocol WorkQueue: Sendable {
-    /// An item with a unique key that is still waiting is not put in twice.
+    /// An item with a unique key is there once: see `Enqueue.item` in CorePostgres for what a second one does.
     func enqueue(_ kind: WorkItem.Kind, payload: String, uniqueKey: String?, runAt: Date?) async throws
-    /// The oldest transaction that may still bring items before a position.
+    /// Every item that cannot be seen yet will have at least this transaction. Read it before a scan from low down.
     func bound() async throws -> UInt64
-    func claim(worker: String, limit: Int, after: WorkPosition) async throws -> (items: [WorkItem], last: WorkPosition)
-    /// The ids that were still ours.
+    /// Leases ready items of the kinds for `WorkItem.leaseSeconds`, in order, each to one worker.
+    func claim(
+        worker: String, kinds: [WorkItem.Kind], limit: Int, after: WorkPosition
+    ) async throws -> WorkClaim
+    /// The ids that were still ours; the others belong to somebody else or are cancelled.
     func renew(_ ids: [WorkItem.ID], fence: Int64) async throws -> [WorkItem.ID]
+    /// The ids that were still ours.
     func complete(_ ids: [WorkItem.ID], fence: Int64) async throws -> [WorkItem.ID]
+    /// Hands items back unfinished; the attempt does not count.
+    func release(_ ids: [WorkItem.ID], fence: Int64) async throws
     /// Back into the queue after a delay, or to the dead letters when `final` or out of attempts.
     func fail(_ item: WorkItem, error: String, retryAfterSeconds: Double, final: Bool) async throws
-    /// Waiting items whose time has come; then items whose lease ran out; then dead letters. Returns how many moved.
+    /// Makes waiting items ready whose time has come. Returns how many moved.
     func promote() async throws -> Int
+    /// Makes items ready again whose lease ran out. Looks no further than the position, so that a backlog that nobody
+    /// has claimed from yet is not read through.
     func rescue(upTo: WorkPosition) async throws -> Int
+    /// Takes items to the dead letters whose lease ran out on their last attempt: they kill their workers.
     func bury() async throws -> Int
     /// Puts a scheduled item in when its time has come, once over all workers; returns whether it did.
     func fireSchedule(_ name: String, kind: WorkItem.Kind, payload: String, at due: Date) async throws -> Bool
     func depth() async throws -> [WorkDepth]
+}
+
+/// What an operator does with the queue.
+public protocol WorkQueueOperations: Sendable {
+    func depth() async throws -> [WorkDepth]
+    /// Dead letters, the newest first.
+    func dead(kind: WorkItem.Kind?, limit: Int, before: Date?) async throws -> [DeadWorkItem]
+    /// Puts dead letters back into the queue with all their attempts. Returns how many there were.
+    func retry(_ ids: [WorkItem.ID]) async throws -> Int
+    /// As `retry`, for all of a kind.
+    func retryAll(kind: WorkItem.Kind) async throws -> Int
+    /// Takes an item out of the queue, whatever its state; also one that runs, whose worker learns of it at its next
+    /// renewal. False when there is none.
+    func cancel(_ id: WorkItem.ID) async throws -> Bool
+}
+
+/// An item that failed for good.
+public struct DeadWorkItem: Sendable, Equatable {
+    public let id: WorkItem.ID
+    public let kind: String
+    public let payload: String
+    public let attempts: Int
+    public let lastError: String
+    public let diedAt: Date
+
+    public init(id: WorkItem.ID, kind: String, payload: String, attempts: Int, lastError: String, diedAt: Date) {
+        self.id = id
+        self.kind = kind
+        self.payload = payload
+        self.attempts = attempts
+        self.lastError = lastError
+        self.diedAt = diedAt
+    }
 }
 
 public struct WorkDepth: Sendable, Equatable {
