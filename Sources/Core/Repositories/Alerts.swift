@@ -16,6 +16,8 @@ public protocol AlertRepository: Sendable {
     /// Matches the postings against all alerts and writes the ledger; instant alerts get a mail and its work item,
     /// others wait for their digest. Safe to repeat. Returns new ledger rows.
     func match(_ postings: [JobPosting.ID], now: Date) async throws -> Int
+    /// Whether any digest is due at `now`: asked often, and answered without writing.
+    func digestsDue(now: Date) async throws -> Bool
     /// Writes one mail for each alert whose digest is due at `now` in the person's time zone, with its work item,
     /// marking the ledger rows in the same transaction. Safe to repeat and to run on many nodes.
     func collectDigests(now: Date, limit: Int) async throws -> Int
@@ -33,11 +35,13 @@ public struct Mail: Sendable, Equatable {
     public let alertID: JobAlert.ID?
     public let subjectLine: String
     public let items: [MailItem]
+    /// Postings beyond those.
+    public let moreItems: Int
     public let createdAt: Date
 
     public init(
         id: ID, messageID: String, to: String, kind: String, alertID: JobAlert.ID?, subjectLine: String,
-        items: [MailItem], createdAt: Date
+        items: [MailItem], moreItems: Int = 0, createdAt: Date
     ) {
         self.id = id
         self.messageID = messageID
@@ -46,6 +50,7 @@ public struct Mail: Sendable, Equatable {
         self.alertID = alertID
         self.subjectLine = subjectLine
         self.items = items
+        self.moreItems = moreItems
         self.createdAt = createdAt
     }
 }

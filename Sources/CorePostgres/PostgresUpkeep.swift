@@ -1,0 +1,91 @@
+import Core
+import Foundation
+import Postgres
+
+public struct PostgresUpkeep: UpkeepRepository {
+    /// Rows of one table that one round deletes: its locks and its WAL stay small, and the next hour goes on.
+    static let rowsMax = 20_000
+    /// Refreshing facts reads every word of every posting.
+    static let refreshMilliseconds = 600_000
+    static let deadSecondsMax: TimeInterval = 30 * 86400
+    static let mailSecondsMax: TimeInterval = 90 * 86400
+    /// Who was away for longer reads from the rooms themselves.
+    static let roomChangeSecondsMax: TimeInterval = 3600
+    /// An expired session may still be asked about by a client that tries to refresh it.
+    static let sessionSecondsMax: TimeInterval = 30 * 86400
+
+    let db: Database
+
+    public init(db: Database) { self.db = db }
+
+    public func refreshSearchFacts() async throws {
+        try await mapped {
+            try await db.transaction { transaction in
+                try await transaction.execute(
+                    "SELECT set_config('statement_timeout', \(String(Self.refreshMilliseconds)), true)")
+                try await transaction.execute("SELECT refresh_search_facts()")
+            }
+        }
+    }
+
+    public func prune(now: Date) async throws -> [String: Int] {
+        try await mapped {
+            var pruned: [String: Int] = [:]
+            for (table, statement) in statements(now: now) {
+                pruned[table] = try await db.write.execute(statement)
+            }
+            return pruned
+        }
+    }
+
+    private func statements(now: Date) -> [(String, SQL)] {
+        let max = Self.rowsMax
+        return [
+            (
+                "work_dead",
+                """
+                DELETE FROM work_dead WHERE id = ANY (ARRAY(
+                  SELECT id FROM work_dead WHERE died_at < \(now - Self.deadSecondsMax) LIMIT \(max)))
+                """
+            ),
+            (
+                "mails",
+                """
+                DELETE FROM mails WHERE id = ANY (ARRAY(
+                  SELECT id FROM mails
+                  WHERE state <> 'queued' AND ended_at < \(now - Self.mailSecondsMax) LIMIT \(max)))
+                """
+            ),
+            (
+                "room_changes",
+                """
+                DELETE FROM room_changes WHERE ctid = ANY (ARRAY(
+                  SELECT ctid FROM room_changes WHERE at < \(now - Self.roomChangeSecondsMax) LIMIT \(max)))
+                """
+            ),
+            (
+                "session_revocations",
+                """
+                DELETE FROM session_revocations WHERE ctid = ANY (ARRAY(
+                  SELECT ctid FROM session_revocations WHERE expires_at < \(now) LIMIT \(max)))
+                """
+            ),
+            (
+                "sessions",
+                """
+                DELETE FROM sessions WHERE id = ANY (ARRAY(
+                  SELECT id FROM sessions WHERE expires_at < \(now - Self.sessionSecondsMax) LIMIT \(max)))
+                """
+            ),
+            (
+                "alert_groups",
+                """
+                DELETE FROM alert_groups WHERE id = ANY (ARRAY(
+                  SELECT g.id FROM alert_groups g
+                  WHERE NOT EXISTS (SELECT FROM job_alerts a WHERE a.group_id = g.id)
+                  LIMIT \(max) FOR UPDATE OF g SKIP LOCKED))
+                """
+            ),
+        ]
+    }
+}
