@@ -1,0 +1,162 @@
+import Core
+import Foundation
+import ServiceKit
+
+extension Worker {
+    /// Runs one item to its end and says so to the queue.
+    func execute(_ item: WorkItem) async {
+        let began = seconds
+        let result: Result<Void, any Error>
+        do {
+            guard let handler = handlers[item.kind] else {
+                throw WorkFailure.permanent("this worker has no handler for \(item.kind)")
+            }
+            try await handler.run(item)
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        // Somebody else has it by now, or nobody wants it: its end is theirs to tell.
+        guard held[LeaseKey(item)]?.isLost == false else {
+            letGo(item)
+            return
+        }
+        switch result {
+        case .success:
+            count(item, "done")
+            log.debug(
+                "work done",
+                ["kind": .string(item.kind), "item": .int(item.id.value), "seconds": .double(seconds - began)])
+            held[LeaseKey(item)]?.isDone = true
+            await flush()
+        case .failure(let error):
+            await fail(item, error)
+            letGo(item)
+        }
+    }
+
+    private func fail(_ item: WorkItem, _ error: any Error) async {
+        let isFinal = if case WorkFailure.permanent = error { true } else { false }
+        let isLast = isFinal || item.attempt >= WorkItem.attemptsMax
+        let wait = settings.backOff.seconds(after: item.attempt, random: settings.random())
+        count(item, isLast ? "dead" : "retried")
+        log.warning(
+            isLast ? "work failed for good" : "work failed",
+            [
+                "kind": .string(item.kind), "item": .int(item.id.value), "attempt": .int(Int64(item.attempt)),
+                "retry_seconds": .double(isLast ? 0 : wait), "error": .string("\(error)"),
+            ])
+        do {
+            try await queue.fail(item, error: "\(error)", retryAfterSeconds: wait, final: isFinal)
+        } catch {
+            // Its lease runs out, and it is run again.
+            log.warning("could not record a failure", ["item": .int(item.id.value), "error": .string("\(error)")])
+        }
+    }
+
+    private func count(_ item: WorkItem, _ outcome: String) {
+        metrics.counter(
+            "martlet_work_items_total", "Work items by how they ended.",
+            labels: ["kind": item.kind, "outcome": outcome]
+        ).add()
+    }
+
+    /// Writes completions. While one statement is on its way the next batch gathers.
+    func flush() async {
+        guard !isFlushing else { return }
+        isFlushing = true
+        defer { isFlushing = false }
+        // Items of the same batch that are about to end go into the same statement.
+        await Task.yield()
+        while true {
+            let done = held.values.filter { $0.isDone && !$0.isLost }.map(\.item)
+            guard !done.isEmpty else { return }
+            for (fence, items) in Dictionary(grouping: done, by: \.fence) {
+                let batch = items.prefix(Self.completionsMax)
+                do {
+                    let kept = try await queue.complete(batch.map(\.id), fence: fence)
+                    noteAnswer()
+                    if kept.count < batch.count {
+                        log.warning("lost leases of finished work", ["items": .int(Int64(batch.count - kept.count))])
+                    }
+                    for item in batch { letGo(item) }
+                } catch {
+                    log.warning("could not complete work", ["error": .string("\(error)")])
+                    // The queue is away: again in a while, and the leases are renewed in the meantime. Who stops leaves
+                    // the items to others, who find them done.
+                    if isStopping { return }
+                    do { try await clock.sleep(seconds: Self.errorPauseSeconds) } catch { return }
+                }
+            }
+        }
+    }
+
+    /// Keeps leases as long as their items run, and ends the tasks of items that are not ours any more.
+    func renewLeases() async {
+        while !isStopping {
+            do { try await clock.sleep(seconds: Self.renewSeconds) } catch { return }
+            for (fence, items) in Dictionary(grouping: held.values.map(\.item), by: \.fence) {
+                do {
+                    let kept = Set(try await queue.renew(items.map(\.id), fence: fence))
+                    noteAnswer()
+                    for item in items where !kept.contains(item.id) { lose(item) }
+                } catch {
+                    log.warning("could not renew leases", ["error": .string("\(error)")])
+                }
+            }
+        }
+    }
+
+    private func lose(_ item: WorkItem) {
+        // Done ones may have been completed while the renewal was on its way.
+        guard let state = held[LeaseKey(item)], !state.isDone else { return }
+        log.warning("lost the lease of running work", ["kind": .string(item.kind), "item": .int(item.id.value)])
+        held[LeaseKey(item)]?.isLost = true
+        state.task.cancel()
+    }
+
+    /// Moves what nobody holds, and fires schedules.
+    func keepUp() async {
+        var round = 0
+        while !isStopping {
+            do { try await clock.sleep(seconds: Self.promoteSeconds * (0.75 + settings.random() / 2)) } catch { return }
+            round += 1
+            do {
+                var moved = try await queue.promote()
+                if round % Self.rescueRounds == 0 {
+                    moved += try await queue.rescue(upTo: rescuePosition)
+                    let buried = try await queue.bury()
+                    if buried > 0 { log.warning("buried work that kills its workers", ["items": .int(Int64(buried))]) }
+                }
+                if try await fireSchedules() { moved += 1 }
+                noteAnswer()
+                if moved > 0 { wakeLanes() }
+            } catch {
+                log.warning("could not keep the queue up", ["error": .string("\(error)")])
+            }
+        }
+    }
+
+    /// Where every lane has found the end of its work, all leases may be looked through; otherwise those before the
+    /// highest claim.
+    private var rescuePosition: WorkPosition {
+        let reached = lanes.map(\.cursor.reached)
+        if reached.allSatisfy({ $0 == .end }) { return .end }
+        return reached.filter { $0 != .end }.max() ?? WorkPosition()
+    }
+
+    private func fireSchedules() async throws -> Bool {
+        var fired = false
+        for schedule in settings.schedules {
+            let now = clock.now()
+            let due = schedule.due(at: now)
+            if let last = firedSchedules[schedule.name], last >= due { continue }
+            guard try await schedule.isWanted(now) else { continue }
+            let isOurs = try await queue.fireSchedule(
+                schedule.name, kind: schedule.kind, payload: schedule.payload, at: due)
+            firedSchedules[schedule.name] = due
+            fired = fired || isOurs
+        }
+        return fired
+    }
+}
