@@ -10,17 +10,6 @@ import Testing
 
 @testable import WorkerApp
 
-struct Late: Error {}
-
-/// Asks again and again until it holds; each question is a round trip, so nothing spins.
-func eventually(seconds: Double = 30, _ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(seconds)
-    while try await !condition() {
-        guard ContinuousClock.now < deadline else { throw Late() }
-        await Task.yield()
-    }
-}
-
 /// A handler made of a closure.
 struct Handler: WorkHandler {
     let kind: WorkItem.Kind
