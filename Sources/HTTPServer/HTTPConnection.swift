@@ -44,7 +44,12 @@ final class HTTPConnection {
 
     /// Counts requests, so that the handle of an old one does not reach the next.
     var serial: UInt32 = 0
+    /// Runs the handlers. Nil until the first request, and again once the connection has been idle for a while.
     var task: Task<Void, Never>?
+    /// For the task to take.
+    var request: HTTPRequest?
+    var requestWaiter: UnsafeContinuation<Void, Never>?
+    var isRetiring = false
     /// Of the request being answered.
     var minor: UInt8 = 1
     var isHead = false
@@ -87,6 +92,12 @@ final class HTTPConnection {
 
     /// Between requests, with nothing of the next.
     var isIdle: Bool { phase == .waiting && !parser.isInsideHead }
+
+    func wakeTask() {
+        guard let waiter = requestWaiter else { return }
+        requestWaiter = nil
+        waiter.resume()
+    }
 
     func wakeReader() {
         guard let waiter = bodyWaiter else { return }

@@ -32,6 +32,11 @@ extension HTTPLoop {
             } else if position < bytes.count {
                 connection.pending = Array(bytes[position...])
             }
+            // The task has the next request at hand, and its answer may go out with this one.
+            if connection.request != nil, !connection.out.isEmpty {
+                flushLater(connection)
+                return
+            }
         }
         settle(connection)
     }
@@ -266,14 +271,15 @@ extension HTTPLoop {
     func closed(_ connection: HTTPConnection) {
         guard connection.phase != .gone else { return }
         let task = connection.task
-        connection.task = nil
+        connection.request = nil
         connection.bodyError = connection.bodyError ?? .aborted
         connection.unread = []
         connection.pending = []
         connection.deadline = .none
         release(connection)
+        task?.cancel()
         connection.wakeReader()
         connection.wakeWriter()
-        task?.cancel()
+        connection.wakeTask()
     }
 }

@@ -32,6 +32,9 @@ actor HTTPLoop {
     static let spareBuffersMax = 64
     static let spareBufferBytesMax = 64 * 1024
 
+    /// With output to be flushed at the end of the turn.
+    var unflushed: [HTTPConnection] = []
+
     private var dateLine: [UInt8] = []
     private var dateUntil: UInt64 = 0
     /// Deadlines are looked at this often; they are seconds, so nobody misses the precision.
@@ -131,10 +134,22 @@ actor HTTPLoop {
     private func expire() {
         let now = now
         for connection in slots {
-            guard let connection, connection.deadlineAt <= now, connection.deadline != .none else { continue }
-            expired(connection)
+            guard let connection, connection.deadline != .none else { continue }
+            if connection.deadlineAt <= now {
+                expired(connection)
+            } else if connection.deadline == .idle, connection.requestWaiter != nil {
+                let since = connection.deadlineAt - UInt64(limits.idleSecondsMax) * 1000
+                // An idle connection holds no task: it would be most of its memory.
+                if now >= since + Self.idleTaskMilliseconds {
+                    connection.isRetiring = true
+                    connection.wakeTask()
+                }
+            }
         }
     }
+
+    /// How long a task waits for the next request.
+    private static let idleTaskMilliseconds: UInt64 = 2_000
 
     /// Lets time pass for the deadlines at once. For tests.
     func advanceClock(seconds: Int) {

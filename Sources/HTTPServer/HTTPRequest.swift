@@ -11,8 +11,8 @@ public struct HTTPRequest: Sendable {
     public let peer: SocketAddress
     /// What the route's `:names` stood for.
     public var parameters: [String: String] = [:]
-    /// The loop on which the handler runs. Child tasks leave it, which costs more than most of what they do; within
-    /// `withTaskExecutorPreference(request.loop)` they stay.
+    /// The loop on which the handler runs, and its child tasks with it. An unstructured `Task` of a handler needs
+    /// `executorPreference: request.loop` to stay there.
     public let loop: EventLoop
 
     let head: RequestHead

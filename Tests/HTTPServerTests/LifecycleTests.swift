@@ -213,11 +213,8 @@ struct LifecycleTests {
             var here = [loop.isCurrent]
             await Task.yield()
             here.append(loop.isCurrent)
-            let child = await withTaskExecutorPreference(loop) {
-                async let child = { loop.isCurrent }()
-                return await child
-            }
-            here.append(child)
+            async let child = { loop.isCurrent }()
+            here.append(await child)
             here.append(loop.isCurrent)
             return HTTPResponse(status: here.allSatisfy { $0 } ? 200 : 500, body: .bytes(bytes("\(here)")))
         }) { server in
