@@ -10,6 +10,7 @@ struct PostgresBackend: OperatorBackend {
     private let database: Database
     let imports: any ImportRepository
     let users: any UserRepository
+    let companies: any CompanyRepository
 
     init(_ configuration: PostgresConfiguration, notify: Bool) {
         // One loop: the command waits for the database, not for the network.
@@ -17,6 +18,7 @@ struct PostgresBackend: OperatorBackend {
         database = Database(configuration, loops: loops)
         imports = PostgresImport(db: database, notify: notify)
         users = PostgresUsers(db: database, notify: notify)
+        companies = PostgresCompanies(db: database, notify: notify)
     }
 
     func migrator(directory: String) throws -> any SchemaMigrator {

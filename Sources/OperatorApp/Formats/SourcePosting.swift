@@ -41,6 +41,7 @@ struct SourcePosting {
 
     /// Tabs and line ends come with what people paste into a title; a space is meant. What else is no text is refused.
     private static func line(_ text: String) -> String {
+        let text = SourceText.mended(text)
         guard text.utf8.contains(where: { $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }) else { return text }
         return text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
@@ -70,13 +71,50 @@ struct SourcePosting {
     }
 }
 
+enum SourceText {
+    /// UTF-8 that somebody has once read as Latin-1 ("â\u{80}\u{93}" for a dash). Only where C1 control characters
+    /// give it away: no text has those. What does not become UTF-8 again becomes spaces.
+    static func mended(_ text: String) -> String {
+        guard hasC1(text) else { return text }
+        var result = ""
+        var run: [UInt8] = []
+        func flush() {
+            if let mended = String(validating: run, as: UTF8.self) {
+                result += mended
+            } else {
+                for byte in run { result.unicodeScalars.append(byte < 0xA0 ? " " : Unicode.Scalar(byte)) }
+            }
+            run = []
+        }
+        for scalar in text.unicodeScalars {
+            if (0x80...0xFF).contains(scalar.value) {
+                run.append(UInt8(scalar.value))
+            } else {
+                if !run.isEmpty { flush() }
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        flush()
+        return result
+    }
+
+    private static func hasC1(_ text: String) -> Bool {
+        var isAfterC2 = false
+        for byte in text.utf8 {
+            if isAfterC2, byte < 0xA0 { return true }
+            isAfterC2 = byte == 0xC2
+        }
+        return false
+    }
+}
+
 /// HTML on its way from a source.
 enum SourceHTML {
     /// - Throws: `RecordFields.Mistake` when it is beyond the sanitiser's limits.
     static func safe(_ html: String, field: String) throws(RecordFields.Mistake) -> String {
         guard !html.isEmpty else { return "" }
         do throws(SafeHTML.Failure) {
-            return try SafeHTML.sanitise(html)
+            return try SafeHTML.sanitise(SourceText.mended(html))
         } catch {
             switch error {
             case .tooLarge: throw RecordFields.Mistake("\(field) is too large")

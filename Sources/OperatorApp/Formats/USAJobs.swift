@@ -34,9 +34,9 @@ enum USAJobs {
         return SourcePosting(
             source: "usajobs", externalID: try fields.key("control_number"),
             company: agency.isEmpty ? department : agency, title: title,
-            description: try SourceHTML.safe(html, field: "the description"), employmentType: appointment, applyURL: url,
-            publishedAt: opens,
-            // Announcements close at the end of the day in Washington; at five the next morning UTC at last.
+            description: try SourceHTML.safe(html, field: "the description"), employmentType: appointment,
+            applyURL: url, publishedAt: opens,
+            // They close at the end of the day in Washington: at five the next morning UTC, at last.
             closesAt: closes?.addingTimeInterval(29 * 3600))
     }
 }
