@@ -264,7 +264,7 @@ CREATE INDEX posting_search_gin ON posting_search USING gin (tsv, tags)
   WITH (fastupdate = on, gin_pending_list_limit = 256);
 CREATE INDEX posting_search_expires_at ON posting_search (expires_at) WHERE expires_at < 'infinity';
 
--- Instead of a foreign key, whose check of every row, with a lock and its WAL, costs an import more than the row itself.
+-- Instead of a foreign key, whose check of every row, a lock and its WAL, costs an import more than the row itself.
 CREATE FUNCTION posting_search_forget() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM posting_search s USING gone WHERE s.posting_id = gone.id;
@@ -333,7 +333,8 @@ LANGUAGE sql AS $$ SELECT index_postings(ARRAY[id]) $$;
 
 -- migrate:down
 DROP TRIGGER job_postings_forget ON job_postings;
-DROP FUNCTION posting_search_forget, index_posting, index_postings, safe_html_words, without_tags, salary_a_year;
+DROP FUNCTION posting_search_forget, index_posting, index_postings, safe_html_words, without_tags,
+  salary_a_year;
 DROP TABLE posting_search;
 DROP FUNCTION posting_tags, company_tag, place_cells, place_cell, day_of, km, place_query, place_lexemes, search_query;
 DROP AGGREGATE tsq_all(tsquery), tsq_any(tsquery);

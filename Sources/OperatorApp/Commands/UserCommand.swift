@@ -92,7 +92,8 @@ enum UserCommand: Command {
             throw AppError.invalid("password", "the password file has more than one password of text in it")
         }
         // Editors and echo end the line.
-        return text.hasSuffix("\r\n") ? String(text.dropLast()) : (text.hasSuffix("\n") ? String(text.dropLast()) : text)
+        let hasEnd = text.hasSuffix("\n") || text.hasSuffix("\r\n")
+        return hasEnd ? String(text.dropLast()) : text
     }
 
     private static func tell(_ user: User, _ fact: String, _ arguments: Arguments, _ terminal: Terminal) {
