@@ -17,7 +17,7 @@ public struct Media: Sendable, Equatable, Identifiable {
         }
     }
 
-    public enum State: String, Sendable {
+    public enum State: String, Sendable, CaseIterable {
         case pending, ready, rejected
     }
 

@@ -26,7 +26,7 @@ public struct Room: Sendable, Equatable, Identifiable {
 }
 
 public struct Message: Sendable, Equatable {
-    public enum Kind: String, Sendable {
+    public enum Kind: String, Sendable, CaseIterable {
         case text, system, edit, delete
     }
 

@@ -4,7 +4,7 @@ import Foundation
 public struct Session: Sendable, Equatable, Identifiable {
     public typealias ID = Identifier<Session>
 
-    public enum Kind: String, Sendable {
+    public enum Kind: String, Sendable, CaseIterable {
         /// The stock client's token of 30 days: it cannot refresh.
         case long
         /// Short access tokens and one rotating refresh token (RFC 9700, 4.14).

@@ -11,34 +11,29 @@ public struct PostgresUsers: UserRepository {
         self.notify = notify
     }
 
+    private static let user: @Sendable (Row) throws -> User = { row in
+        var reader = RowReader(row)
+        return try reader.user()
+    }
+
     public func create(_ draft: User.Draft, passwordHash: String) async throws -> User {
         try await mapped {
-            let created = try await db.write.first(
+            try await db.write.first(
                 """
                 INSERT INTO users AS u (username, email, password_hash, first_name, last_name, phone_number)
                 VALUES (\(draft.username), \(draft.email), \(passwordHash), \(draft.firstName), \(draft.lastName),
                         \(draft.phoneNumber))
                 RETURNING \(Columns.user)
-                """
-            ) { row in
-                var reader = RowReader(row)
-                return try reader.user()
-            }
-            return try created.orNotFound()
+                """, as: Self.user
+            ).orNotFound()
         }
     }
 
     public func find(_ id: User.ID) async throws -> User {
         try await mapped {
-            let user = try await db.short.first(
-                """
-                SELECT \(Columns.user) FROM users u WHERE u.id = \(id)
-                """
-            ) { row in
-                var reader = RowReader(row)
-                return try reader.user()
-            }
-            return try user.orNotFound()
+            try await db.short.first(
+                "SELECT \(Columns.user) FROM users u WHERE u.id = \(id)", as: Self.user
+            ).orNotFound()
         }
     }
 
@@ -95,28 +90,36 @@ public struct PostgresUsers: UserRepository {
 
     public func update(_ id: User.ID, _ change: User.Change) async throws -> User {
         try await mapped {
-            let user = try await db.write.first(
-                """
-                UPDATE users AS u SET
-                  username = coalesce(\(change.username), u.username),
-                  email = coalesce(\(change.email), u.email),
-                  first_name = coalesce(\(change.firstName), u.first_name),
-                  last_name = coalesce(\(change.lastName), u.last_name),
-                  phone_number = coalesce(\(change.phoneNumber), u.phone_number),
-                  time_zone = coalesce(\(change.timeZone), u.time_zone),
-                  profile_media_id = coalesce(\(change.profileMediaID), u.profile_media_id),
-                  updated_at = now()
-                WHERE u.id = \(id) AND (\(change.profileMediaID)::bigint IS NULL OR EXISTS (
-                  SELECT FROM media m
-                  WHERE m.id = \(change.profileMediaID)::bigint AND m.owner_id = u.id AND m.kind = 'profile'))
-                RETURNING \(Columns.user)
-                """
-            ) { row in
-                var reader = RowReader(row)
-                return try reader.user()
+            do { return try await write(change, to: id) } catch let error as PostgresError
+                where error.sqlState == Self.invalidParameter
+            {
+                // Foundation knows some zones, of old, that the database's time zone files do not have.
+                throw AppError.invalid("time_zone", "time_zone must be an IANA name such as Europe/Berlin")
             }
-            return try user.orNotFound()
         }
+    }
+
+    /// What PostgreSQL raises for the name of an unknown time zone.
+    private static let invalidParameter = "22023"
+
+    private func write(_ change: User.Change, to id: User.ID) async throws -> User {
+        try await db.write.first(
+            """
+            UPDATE users AS u SET
+              username = coalesce(\(change.username), u.username),
+              email = coalesce(\(change.email), u.email),
+              first_name = coalesce(\(change.firstName), u.first_name),
+              last_name = coalesce(\(change.lastName), u.last_name),
+              phone_number = coalesce(\(change.phoneNumber), u.phone_number),
+              time_zone = coalesce(\(change.timeZone), u.time_zone),
+              profile_media_id = coalesce(\(change.profileMediaID), u.profile_media_id),
+              updated_at = now()
+            WHERE u.id = \(id) AND (\(change.profileMediaID)::bigint IS NULL OR EXISTS (
+              SELECT FROM media m
+              WHERE m.id = \(change.profileMediaID)::bigint AND m.owner_id = u.id AND m.kind = 'profile'))
+            RETURNING \(Columns.user)
+            """, as: Self.user
+        ).orNotFound()
     }
 
     public func setBlocked(_ blocked: Bool, of id: User.ID, by actor: User.ID?) async throws {

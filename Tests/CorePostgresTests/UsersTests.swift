@@ -92,7 +92,12 @@ struct UsersTests {
     @Test("a time zone that only Foundation knows is refused, not stored")
     func timeZone() async throws {
         try await withTestDatabase { db in
-            let user = try await World(db).user("jane")
+            let world = World(db)
+            let user = try await world.user("jane")
+            let old = try User.Change(firstName: "Jane", timeZone: "US/Pacific-New")
+            let refusal = await refused(.invalid) { try await world.users.update(user.id, old) }
+            #expect(refusal?.issues.first?.path == ["time_zone"])
+            #expect(try await world.users.find(user.id) == user)
             let error = await #expect(throws: PostgresError.self) {
                 try await db.write.execute("UPDATE users SET time_zone = 'Europe/Nowhere' WHERE id = \(user.id)")
             }
