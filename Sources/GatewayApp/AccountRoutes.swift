@@ -59,8 +59,10 @@ struct AccountRoutes: Sendable {
     }
 
     @Sendable func login(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let (user, hash) = try await authenticate(request, try await request.fields())
-        return try await longSession(for: user, passwordHash: hash)
+        let signedIn = try await authenticate(request, try await request.fields())
+        let answer = try await longSession(for: signedIn.user, passwordHash: signedIn.passwordHash)
+        try await improveHash(signedIn)
+        return answer
     }
 
     /// A short access token and a rotating refresh token, by password or by the former refresh token.
@@ -75,10 +77,11 @@ struct AccountRoutes: Sendable {
             session = try await parts.sessions.rotate(
                 refreshHash: former.digest, newRefreshHash: next.digest, now: parts.clock.now())
         } else {
-            let (user, hash) = try await authenticate(request, fields)
+            let signedIn = try await authenticate(request, fields)
             session = try await parts.sessions.start(
-                .family, user: user.id, passwordHash: hash, refreshHash: next.digest,
+                .family, user: signedIn.user.id, passwordHash: signedIn.passwordHash, refreshHash: next.digest,
                 expiresAt: days(Session.familyDays))
+            try await improveHash(signedIn)
         }
         let user = try await parts.users.find(session.userID)
         return .json(headers: ["Cache-Control": "no-store"]) { json in
@@ -147,11 +150,23 @@ struct AccountRoutes: Sendable {
 
     // MARK: Parts of the above
 
-    /// The user behind a name and a password, and the hash that the password was checked against. How long it takes
-    /// does not tell whether the name exists.
-    private func authenticate(
-        _ request: HTTPRequest, _ fields: Fields
-    ) async throws -> (user: User, passwordHash: String) {
+    /// A password that was right.
+    private struct SignedIn {
+        let user: User
+        /// What it was checked against.
+        let passwordHash: String
+        /// One of today's cost, when the stored one is of another.
+        let betterHash: String?
+    }
+
+    /// After the session has started: until then the stored hash is what proves that the password has not been changed.
+    private func improveHash(_ signedIn: SignedIn) async throws {
+        guard let better = signedIn.betterHash else { return }
+        try await parts.users.rehashPassword(better, replacing: signedIn.passwordHash, of: signedIn.user.id)
+    }
+
+    /// The user behind a name and a password. How long it takes does not tell whether the name exists.
+    private func authenticate(_ request: HTTPRequest, _ fields: Fields) async throws -> SignedIn {
         let identifier = try fields.required("identifier")
         let password = try fields.required("password")
         let address = request.clientAddress(trusting: parts.trusted)
@@ -174,8 +189,7 @@ struct AccountRoutes: Sendable {
         guard !known.user.blocked else {
             throw AppError(.refused, "Your account has been blocked by an administrator")
         }
-        if let better { try await parts.users.rehashPassword(better, replacing: hash, of: known.user.id) }
-        return (known.user, better ?? hash)
+        return SignedIn(user: known.user, passwordHash: hash, betterHash: better)
     }
 
     private func longSession(for user: User, passwordHash: String) async throws -> HTTPResponse {

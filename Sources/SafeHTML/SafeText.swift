@@ -1,6 +1,7 @@
 extension SafeHTML {
-    /// The words of HTML that `sanitise` or `fromPlainText` gave, in one pass: some nanoseconds a byte, so that answers may
-    /// carry text without storing it twice. Paragraphs are apart by an empty line, list items have bullets or numbers.
+    /// The words of HTML that `sanitise` or `fromPlainText` gave, in one pass: some nanoseconds a byte, so that answers
+    /// may carry text without storing it twice. Paragraphs are apart by an empty line, list items have bullets or
+    /// numbers.
     ///
     /// Of other HTML it gives some text, never a fault; use `text` for that.
     public static func text(ofSafe html: String) -> String {

@@ -11,11 +11,7 @@ import ServiceKit
 @main
 enum Main {
     static func main() async {
-        exit(
-            await ServiceRunner.run("martlet-gateway") { context, environment in
-                let configuration = try GatewayConfiguration(&environment)
-                return try build(configuration, context)
-            })
+        exit(await ServiceRunner.run("martlet-gateway") { try build(try GatewayConfiguration(&$1), $0) })
     }
 
     private static func build(_ configuration: GatewayConfiguration, _ context: ServiceContext) throws -> Service {

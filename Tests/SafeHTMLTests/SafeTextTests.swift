@@ -14,7 +14,9 @@ struct SafeTextTests {
                 "<p><a href=\"https://x.example/?a=1&amp;b=&gt;\" rel=\"ugc\">link</a> &amp;lt; &quot;q&quot;</p>",
                 "link &lt; \"q\""
             ),
-            ("<p>a </p><p>b</p>", "a \n\nb"), ("<ul><li><p>a</p></li></ul>", "• a"), ("<h2>Title</h2><p>Text</p>", "Title\n\nText"), ("", ""), ("plain &", "plain &"), ("<p", ""),
+            ("<p>a </p><p>b</p>", "a \n\nb"), ("<ul><li><p>a</p></li></ul>", "• a"),
+            ("<h2>Title</h2><p>Text</p>", "Title\n\nText"), ("", ""),
+            ("plain &", "plain &"), ("<p", ""),
             ("a<b>c</b>d", "acd"),
             ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "• a\n• b\n• c"),
         ])
