@@ -7,9 +7,12 @@ CREATE TABLE search_terms (lexeme text CONSTRAINT search_terms_pkey PRIMARY KEY,
 CREATE TABLE search_tags (tag int CONSTRAINT search_tags_pkey PRIMARY KEY, df int NOT NULL);
 CREATE TABLE search_facts (
   one bool CONSTRAINT search_facts_pkey PRIMARY KEY DEFAULT true CONSTRAINT search_facts_one CHECK (one),
-  postings real NOT NULL,
-  oldest_day int NOT NULL
+  postings real NOT NULL
 );
+-- How many postings are of a day or newer. Most postings of a board are of its last weeks: windows of time alone would
+-- hold far too many of them, or none.
+CREATE TABLE search_days (day int CONSTRAINT search_days_pkey PRIMARY KEY, newer int NOT NULL);
+CREATE INDEX search_days_newer ON search_days (newer);
 -- Spelling help: the words of titles, skills and companies as people write them.
 CREATE TABLE search_words (word text CONSTRAINT search_words_pkey PRIMARY KEY, df int NOT NULL);
 CREATE INDEX search_words_trgm ON search_words USING gin (word gin_trgm_ops);
@@ -26,11 +29,13 @@ BEGIN
   scale := CASE WHEN total > 50000 THEN 32 ELSE 1 END;
   part := CASE WHEN total > 50000 THEN ' WHERE (hashint8(posting_id) & 31) = 7' ELSE '' END;
   DELETE FROM search_terms; DELETE FROM search_tags; DELETE FROM search_facts; DELETE FROM search_words;
+  DELETE FROM search_days;
   INSERT INTO search_terms SELECT word, ndoc * scale FROM ts_stat('SELECT tsv FROM posting_search' || part);
   EXECUTE 'INSERT INTO search_tags SELECT t, count(*) * $1 FROM posting_search, unnest(tags) t' || part
     || ' GROUP BY 1' USING scale;
-  INSERT INTO search_facts SELECT true, greatest(1, count(*)), coalesce(min(day_of(published_at)), 0)
-    FROM posting_search;
+  INSERT INTO search_days SELECT tag - 1000, sum(df) OVER (ORDER BY tag DESC) FROM search_tags
+   WHERE tag BETWEEN 1000 AND 99999;
+  INSERT INTO search_facts VALUES (true, greatest(1, total));
   INSERT INTO search_words SELECT word, ndoc * scale FROM ts_stat(
       'SELECT to_tsvector(''simple'', search_normalise(concat_ws(E''\n'', p.title, array_to_string(p.skills, '' , ''),'
       ' c.name))) FROM posting_search s JOIN job_postings p ON p.id = s.posting_id'
@@ -87,9 +92,15 @@ BEGIN
   RETURN words;
 END $$;
 
+-- The newest day at or before p_before since which there are p_count postings; NULL without facts or so many.
+CREATE FUNCTION search_day_of(p_count double precision, p_before int) RETURNS int
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT day FROM search_days WHERE newer >= p_count AND day <= p_before ORDER BY newer LIMIT 1
+$$;
+
 -- Order: window of days (newest first), score, id: the best of the newest matches, not of all. The first window is the
--- newest one expected to hold p_want_candidates matches; a short window is followed by the next older one, the last is
--- everything older. Next page: pass from_day, to_day, score and id of the last row.
+-- newest one expected to hold p_want_candidates matches; a short window is followed by the next older one, eight times
+-- as full, the last is everything older. Next page: pass from_day, to_day, score and id of the last row.
 CREATE FUNCTION search_postings(
   p_q text, p_place text DEFAULT '', p_kind smallint DEFAULT NULL, p_remote smallint DEFAULT NULL,
   p_salary int DEFAULT NULL, p_company bigint DEFAULT NULL,
@@ -109,21 +120,20 @@ DECLARE
   -- A day on, because the clocks of those who publish are not ours.
   newest CONSTANT int := day_of(p_now) + 1;
   oldest CONSTANT int := coalesce(p_oldest_day, nothing_older);
-  planned int := least(newest, coalesce(p_oldest_day, (SELECT f.oldest_day FROM search_facts f), newest - 365));
-  days int; lo int; hi int; got int; missing int := p_want; named bool; condition text; ranked text;
+  lo int; hi int; got int; missing int := p_want; named bool; condition text; ranked text;
 BEGIN
   condition := search_condition(query IS NOT NULL, tag_filter, cells, p_company, p_salary);
   ranked := CASE WHEN words IS NULL THEN 'extract(epoch FROM published_at)::real' ELSE 'ts_rank(head, $14, 1)' END;
   IF p_after_id IS NOT NULL THEN
     hi := least(p_after_to, newest + 1); lo := greatest(p_after_from, oldest);
   ELSE
-    days := newest - planned + 1;
-    days := least(days, greatest(1, ceil(days * p_want_candidates
-              / greatest(search_estimate(coalesce(p_q, ''), coalesce(p_place, ''), tag_filter, cells), 1))))::int;
-    hi := newest; lo := hi - days + 1;
+    hi := newest;
+    lo := search_day_of((SELECT f.postings FROM search_facts f) * p_want_candidates / greatest(1,
+            search_estimate(coalesce(p_q, ''), coalesce(p_place, ''), tag_filter, cells)), newest);
   END IF;
   LOOP
-    IF p_after_id IS NULL AND (lo <= planned OR hi - lo >= day_tags_max) THEN lo := oldest; END IF;
+    IF p_after_id IS NULL AND (lo IS NULL OR hi - lo >= day_tags_max) THEN lo := oldest; END IF;
+    lo := greatest(lo, oldest);
     named := lo > nothing_older AND hi - lo < day_tags_max;
     RETURN QUERY EXECUTE 'SELECT posting_id, score, ' || lo || ', ' || hi || ' FROM (SELECT posting_id, ' || ranked
         || ' AS score FROM posting_search WHERE ' || condition
@@ -138,7 +148,8 @@ BEGIN
     GET DIAGNOSTICS got = ROW_COUNT;
     missing := missing - got; p_after_id := NULL;
     EXIT WHEN missing <= 0 OR lo <= oldest;
-    days := (hi - lo + 1) * 8; hi := lo - 1; lo := hi - days + 1;
+    hi := lo - 1;
+    lo := search_day_of(8 * (SELECT d.newer FROM search_days d WHERE d.day > hi ORDER BY d.day LIMIT 1), hi);
   END LOOP;
 END $$;
 
@@ -187,6 +198,6 @@ LANGUAGE sql STABLE SET pg_trgm.similarity_threshold = 0.25 AS $$
 $$;
 
 -- migrate:down
-DROP FUNCTION search_suggest, search_facets, search_postings, search_words_query, search_condition, search_tag_filter,
-  search_estimate, refresh_search_facts;
-DROP TABLE search_words, search_facts, search_tags, search_terms;
+DROP FUNCTION search_suggest, search_facets, search_postings, search_day_of, search_words_query, search_condition,
+  search_tag_filter, search_estimate, refresh_search_facts;
+DROP TABLE search_days, search_words, search_facts, search_tags, search_terms;

@@ -16,10 +16,21 @@ public struct Migrator: SchemaMigrator {
 
     private let database: Database
     private let files: [MigrationFile]
+    private let patience: Patience
 
-    public init(database: Database, files: [MigrationFile]) {
+    /// How long it waits for others. Shorter in tests.
+    public struct Patience: Sendable {
+        public var waitMilliseconds = Migrator.waitSecondsMax * 1000
+        public var lockMilliseconds = Migrator.lockMillisecondsMax
+        public var attempts = Migrator.attemptsMax
+
+        public init() {}
+    }
+
+    public init(database: Database, files: [MigrationFile], patience: Patience = Patience()) {
         self.database = database
         self.files = files
+        self.patience = patience
     }
 
     public func up(progress: @Sendable (AppliedMigration) -> Void) async throws -> SchemaReport {
@@ -96,12 +107,12 @@ public struct Migrator: SchemaMigrator {
         if free == true { return false }
         do {
             _ = try await session.execute(
-                "SELECT set_config('lock_timeout', \(String(Self.waitSecondsMax * 1000)), false)")
+                "SELECT set_config('lock_timeout', \(String(patience.waitMilliseconds)), false)")
             _ = try await session.execute("SELECT pg_advisory_lock(hashtextextended('martlet migrate', 0))")
             return true
         } catch let error as PostgresError where error.isLockTimeout {
             throw MigrationError(
-                "schema_migrations", "another process has been migrating for over \(Self.waitSecondsMax) seconds")
+                "schema_migrations", "another process has been migrating for over \(patience.waitMilliseconds) ms")
         }
     }
 
@@ -155,13 +166,13 @@ extension Migrator {
         for attempt in 1... {
             do {
                 try await session.execute(
-                    "SELECT set_config('lock_timeout', \(String(Self.lockMillisecondsMax)), false)")
+                    "SELECT set_config('lock_timeout', \(String(patience.lockMilliseconds)), false)")
                 try await once(file, part, in: session, record: record)
                 break
             } catch let failure as StatementFailure {
                 // Only a whole transaction may be tried again; what ran outside of one is half done.
-                guard failure.error.isLockTimeout, part.inTransaction, attempt < Self.attemptsMax else {
-                    throw MigrationError(file.name, line: failure.line, Self.explain(failure.error))
+                guard failure.error.isLockTimeout, part.inTransaction, attempt < patience.attempts else {
+                    throw MigrationError(file.name, line: failure.line, explain(failure.error))
                 }
                 try await session.execute("SELECT pg_sleep(\(0.25 * Double(1 << attempt)))")
             }
@@ -196,9 +207,11 @@ extension Migrator {
         }
     }
 
-    private static func explain(_ error: PostgresError) -> String {
+    private func explain(_ error: PostgresError) -> String {
         if error.isLockTimeout {
-            return "a lock was not to be had in \(attemptsMax) attempts of \(lockMillisecondsMax) ms: someone holds it "
+            return
+                "a lock was not to be had in \(patience.attempts) attempts of \(patience.lockMilliseconds) ms: "
+                + "someone holds it "
                 + "(look for a long transaction in pg_stat_activity); nothing of this migration was applied"
         }
         let detail = error.detail.map { " (\($0))" } ?? ""

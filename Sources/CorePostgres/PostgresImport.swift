@@ -72,7 +72,10 @@ public struct PostgresImport: ImportRepository {
     /// transaction of its own, so that imports side by side do not wait for each other's postings.
     private func createCompanies(of postings: [ImportedPosting]) async throws {
         var names: [CompanyKey: String] = [:]
-        for posting in postings { names[CompanyKey(posting), default: posting.companyName] = posting.companyName }
+        for posting in postings {
+            let key = CompanyKey(posting)
+            if names[key] == nil { names[key] = posting.companyName }
+        }
         // In one order everywhere: two imports that lock the same names never wait for each other in a circle.
         let keys = names.keys.sorted()
         try await db.write.execute(

@@ -30,9 +30,10 @@ struct CommandSyntax: Sendable {
         self.summary = summary
         self.operands = operands
         operandCount = count
-        self.options = options + [
-            Option("--json", nil, "print one JSON document instead of words"), Option("--help", nil, "show this"),
-        ]
+        self.options =
+            options + [
+                Option("--json", nil, "print one JSON document instead of words"), Option("--help", nil, "show this"),
+            ]
         self.notes = notes
     }
 

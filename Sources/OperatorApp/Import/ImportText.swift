@@ -85,7 +85,8 @@ enum ImportText {
             + words(total.counts, total.repeated, total.refused) + "."
         if total.skipped > 0 { text += " \(total.skipped) files skipped." }
         if total.expired > 0 {
-            text += " \(grouped(total.expired)) have closed and are not found by search "
+            text +=
+                " \(grouped(total.expired)) have closed and are not found by search "
                 + "(--renew-days 30 republishes them)."
         }
         return text

@@ -98,7 +98,8 @@ struct JSONParser {
 
     private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Failure) -> JSONValue {
         let length = word.utf8CodeUnitCount
-        let matches = at + length <= bytes.count
+        let matches =
+            at + length <= bytes.count
             && word.withUTF8Buffer { $0.elementsEqual(bytes[at..<at + length]) }
         guard matches else { throw failure("a value is expected") }
         at += length
