@@ -1,9 +1,48 @@
+import Core
+import CorePostgres
+import EventLoop
+import Foundation
+import MediaStore
 import MediaTools
+import Postgres
+import ServiceKit
+import WorkerApp
 
 @main
 enum Main {
     static func main() async {
         let arguments = CommandLine.arguments
         if arguments.count > 1, arguments[1] == MediaChild.argument { MediaChild.run(roots: Array(arguments[2...])) }
+        exit(await ServiceRunner.run("worker", build: build))
+    }
+
+    static func build(_ context: ServiceContext, _ environment: inout Environment) async throws -> Service {
+        let configuration = try WorkerConfiguration(&environment)
+        let log = context.log
+        let db = Database(
+            try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops
+        ) { event in
+            log.debug("database", [
+                "event": .string(event.kind.rawValue), "lane": .string(event.lane), "reason": .string(event.reason),
+            ])
+        }
+        let offload = OffloadPool(name: "files", threads: 4, queueMax: 1024)
+        // The children are shut in by real paths.
+        let root = URL(fileURLWithPath: configuration.store).standardizedFileURL.path
+        let store = try FolderStore(root: root, offload: offload)
+        let real = URL(fileURLWithPath: root).resolvingSymlinksInPath().path
+        var children = MediaChildPool.Configuration(
+            executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: [real])
+        children.children = configuration.mediaChildren
+        let notify = configuration.notify
+        let parts = WorkerService.Parts(
+            queue: PostgresWorkQueue(db: db, notify: notify),
+            alerts: PostgresAlerts(db: db, notify: notify, mailDomain: configuration.mailDomain),
+            mails: PostgresMails(db: db), media: PostgresMedia(db: db, notify: notify), upkeep: PostgresUpkeep(db: db),
+            store: store, sweep: { try await store.sweep(now: $0) }, children: MediaChildPool(children),
+            scratch: real + "/tmp", offload: offload,
+            listen: { try await db.listen(["martlet_work"], onWake: { [wake = $0] _ in wake() }, onReconnect: $0) },
+            close: { await db.close() })
+        return WorkerService.make(parts, configuration: configuration, context: context)
     }
 }

@@ -1,0 +1,60 @@
+import Crypto
+import Foundation
+import ServiceKit
+import Transfer
+
+/// The worker's settings, read once.
+public struct WorkerConfiguration: Sendable {
+    public static let mailsAtOnceMax = 64
+
+    public let databaseURL: Secret
+    public let keys: SigningKeys
+    public let store: String
+    public let publicURL: String
+    /// Where mails send people; `{id}` stands for the posting's number.
+    public let postingURL: String
+    /// Nil: mails wait in the queue.
+    public let smtp: SMTPClient.Configuration?
+    public let from: MailMessage.Mailbox
+    public let notify: Bool
+    /// Shown in the queue as the holder of leases.
+    public let name: String
+    public let mediaChildren: Int
+    public let mailsAtOnce: Int
+
+    /// The right side of Message-IDs: the sender's domain.
+    public var mailDomain: String { from.address.split(separator: "@").last.map(String.init) ?? "localhost" }
+
+    public init(_ environment: inout Environment) throws {
+        databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
+        store = environment.string("MARTLET_STORE")
+        publicURL = environment.webURL("MARTLET_PUBLIC_URL")
+        postingURL = environment.string("MARTLET_POSTING_URL", default: publicURL + "/api/jobs/{id}")
+        notify = environment.bool("MARTLET_NOTIFY", default: true)
+        name = environment.string("MARTLET_INSTANCE", default: "worker-\(ProcessInfo.processInfo.processIdentifier)")
+        mediaChildren = environment.int("MARTLET_MEDIA_CHILDREN", default: 2, in: 1...64)
+        mailsAtOnce = environment.int("MARTLET_MAILS_AT_ONCE", default: 8, in: 1...Self.mailsAtOnceMax)
+        smtp = Self.smtp(&environment)
+        let sender = environment.string("MARTLET_MAIL_FROM", default: "Martlet <martlet@localhost>")
+        let mailbox = MailMessage.Mailbox(sender)
+        if mailbox == nil {
+            environment.mistake("MARTLET_MAIL_FROM is \"\(sender)\"; it must be like Martlet <jobs@example.org>")
+        }
+        let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
+        let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []
+        try environment.check()
+        guard let mailbox else { throw ConfigurationError(["MARTLET_MAIL_FROM is not an address"]) }
+        from = mailbox
+        keys = try SigningKeys(secrets: [present.value] + former)
+    }
+
+    /// The URL may hold a password, so it is not shown.
+    private static func smtp(_ environment: inout Environment) -> SMTPClient.Configuration? {
+        guard let url = environment.value("MARTLET_SMTP_URL") else { return nil }
+        guard let configuration = SMTPClient.Configuration(url: url) else {
+            environment.mistake("MARTLET_SMTP_URL must be like smtp://user:password@mail.example.org:587?starttls=required")
+            return nil
+        }
+        return configuration
+    }
+}

@@ -1,0 +1,176 @@
+import Core
+import Crypto
+import EventLoop
+import Foundation
+import MediaTools
+import ServiceKit
+import Synchronization
+import Transfer
+
+/// Puts the worker together: which kinds share a lane, what runs when, and in which order all of it stops.
+public enum WorkerService {
+    /// Matching and digests are transactions of their own, on leased connections.
+    static let alertsAtOnceMax = 2
+    static let upkeepAtOnceMax = 2
+    static let digestSeconds = 60
+    static let factsSeconds = 15 * 60
+    static let pruneSeconds = 3600
+    /// After an attempt to LISTEN that failed; polling works meanwhile.
+    static let listenPauseSeconds = 2.0
+
+    public typealias Listen = @Sendable (_ wake: @escaping @Sendable () -> Void) async throws -> any Sendable
+
+    public struct Parts: Sendable {
+        public let queue: any WorkQueue
+        public let alerts: any AlertRepository
+        public let mails: any MailRepository
+        public let media: any MediaRepository
+        public let upkeep: any UpkeepRepository
+        public let store: any ObjectStore
+        /// Removes old temporary files of the store; returns how many.
+        public let sweep: @Sendable (Date) async throws -> Int
+        public let children: MediaChildPool
+        /// A folder beneath the children's roots.
+        public let scratch: String
+        public let offload: OffloadPool
+        /// Calls its argument at every wake-up as long as what it returns is kept. Not used where NOTIFY is off.
+        public let listen: Listen
+        /// Ends what the parts stand on; called last.
+        public let close: @Sendable () async -> Void
+
+        public init(
+            queue: any WorkQueue, alerts: any AlertRepository, mails: any MailRepository, media: any MediaRepository,
+            upkeep: any UpkeepRepository, store: any ObjectStore, sweep: @escaping @Sendable (Date) async throws -> Int,
+            children: MediaChildPool, scratch: String, offload: OffloadPool,
+            listen: @escaping Listen,
+            close: @escaping @Sendable () async -> Void
+        ) {
+            self.queue = queue
+            self.alerts = alerts
+            self.mails = mails
+            self.media = media
+            self.upkeep = upkeep
+            self.store = store
+            self.sweep = sweep
+            self.children = children
+            self.scratch = scratch
+            self.offload = offload
+            self.listen = listen
+            self.close = close
+        }
+    }
+
+    /// The listener, and the task that brings it about.
+    private final class Listening: Sendable {
+        private let listener = Mutex<(any Sendable)?>(nil)
+        private let task = Mutex<Task<Void, Never>?>(nil)
+
+        func keep(_ new: any Sendable) { listener.withLock { $0 = new } }
+
+        func begin(_ body: @escaping @Sendable () async -> Void) {
+            task.withLock { $0 = Task { await body() } }
+        }
+
+        func end() async {
+            let running = task.withLock { $0 }
+            running?.cancel()
+            await running?.value
+            listener.withLock { $0 = nil }
+        }
+    }
+
+    public static func make(
+        _ parts: Parts, configuration: WorkerConfiguration, context: ServiceContext
+    ) -> Service {
+        let log = context.log
+        var handlers: [any WorkHandler] = [
+            ProcessUpload(
+                media: parts.media, store: parts.store, scratch: parts.scratch, offload: parts.offload, log: log,
+                process: parts.children.process),
+            MatchAlerts(alerts: parts.alerts, clock: context.clock),
+            SendDigests(alerts: parts.alerts, clock: context.clock),
+            DeleteFiles(store: parts.store),
+            RefreshSearchFacts(upkeep: parts.upkeep),
+            Prune(upkeep: parts.upkeep, sweep: parts.sweep, clock: context.clock, log: log),
+        ]
+        var lanes = [
+            WorkLane(
+                name: "uploads", kinds: [.processUpload], runningMax: configuration.mediaChildren,
+                batchMax: configuration.mediaChildren),
+            WorkLane(
+                name: "alerts", kinds: [.matchAlerts, .sendDigests], runningMax: alertsAtOnceMax,
+                batchMax: alertsAtOnceMax),
+            WorkLane(
+                name: "upkeep", kinds: [.deleteFiles, .refreshSearchFacts, .prune], runningMax: upkeepAtOnceMax,
+                batchMax: upkeepAtOnceMax),
+        ]
+        if let smtp = configuration.smtp {
+            handlers.append(mailHandler(parts, smtp: smtp, configuration: configuration, log: log))
+            let most = configuration.mailsAtOnce
+            lanes.append(WorkLane(name: "mail", kinds: [.sendMail], runningMax: most, batchMax: most))
+        }
+        let settings = Worker.Settings(name: configuration.name, lanes: lanes, schedules: schedules(parts))
+        let worker = Worker(
+            queue: parts.queue, handlers: handlers, settings: settings, loop: context.loops.here(),
+            clock: context.clock, log: log, metrics: context.metrics)
+        context.health.require("queue") { worker.problem }
+        return service(worker, parts, configuration: configuration, context: context)
+    }
+
+    private static func mailHandler(
+        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, log: Log
+    ) -> SendMail {
+        // A server that hangs holds threads, so they are mail's own.
+        let pool = OffloadPool(name: "smtp", threads: configuration.mailsAtOnce, queueMax: configuration.mailsAtOnce)
+        let client = SMTPClient(smtp, offload: pool, connectionsMax: configuration.mailsAtOnce)
+        let writer = AlertMailWriter(
+            publicURL: configuration.publicURL, postingURL: configuration.postingURL,
+            tokens: UnsubscribeToken(keys: configuration.keys))
+        return SendMail(mails: parts.mails, writer: writer, from: configuration.from, log: log) { from, to, message in
+            try await client.send(from: from, to: to, message: message)
+        }
+    }
+
+    private static func schedules(_ parts: Parts) -> [WorkSchedule] {
+        [
+            WorkSchedule(name: "digests", kind: .sendDigests, everySeconds: digestSeconds) { now in
+                try await parts.alerts.digestsDue(now: now)
+            },
+            WorkSchedule(name: "search-facts", kind: .refreshSearchFacts, everySeconds: factsSeconds),
+            WorkSchedule(name: "prune", kind: .prune, everySeconds: pruneSeconds),
+        ]
+    }
+
+    private static func service(
+        _ worker: Worker, _ parts: Parts, configuration: WorkerConfiguration, context: ServiceContext
+    ) -> Service {
+        let listening = Listening()
+        return Service(
+            start: {
+                if configuration.smtp == nil {
+                    context.log.warning("mail is off: MARTLET_SMTP_URL is not set, and mails wait")
+                }
+                await worker.start()
+                guard configuration.notify else { return }
+                listening.begin {
+                    while !Task.isCancelled {
+                        do {
+                            listening.keep(try await parts.listen { worker.wake() })
+                            // What was put in before the server agreed woke nobody.
+                            return worker.wake()
+                        } catch {
+                            context.log.warning("cannot listen; polling", ["error": .string("\(error)")])
+                            do { try await context.clock.sleep(seconds: listenPauseSeconds) } catch { return }
+                        }
+                    }
+                }
+            },
+            stop: { grace in
+                await worker.stop(graceSeconds: Double(grace))
+                await listening.end()
+                await parts.children.shutdown()
+                await parts.close()
+                parts.offload.stop()
+            })
+    }
+}
