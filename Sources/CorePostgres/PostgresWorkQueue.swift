@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 
 /// The queue in `work_items`. Why it is read by a cursor over (tx, id), and why a claim changes no indexed column:
-/// docs/decisions/0003-work-queue.md.
+/// docs/decisions/0011-work-queue.md.
 public struct PostgresWorkQueue: WorkQueue {
     /// Items that one upkeep statement moves, so that it never holds many locks.
     static let movedMax = 500

@@ -52,7 +52,8 @@ public struct WorkerConfiguration: Sendable {
     private static func smtp(_ environment: inout Environment) -> SMTPClient.Configuration? {
         guard let url = environment.value("MARTLET_SMTP_URL") else { return nil }
         guard let configuration = SMTPClient.Configuration(url: url) else {
-            environment.mistake("MARTLET_SMTP_URL must be like smtp://user:password@mail.example.org:587?starttls=required")
+            environment.mistake(
+                "MARTLET_SMTP_URL must be like smtp://user:password@mail.example.org:587?starttls=required")
             return nil
         }
         return configuration

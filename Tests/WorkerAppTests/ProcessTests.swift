@@ -31,7 +31,8 @@ import Testing
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Self.program)
         process.environment = [
-            "MARTLET_DATABASE_URL": test.url, "MARTLET_STORE": store.path, "MARTLET_PUBLIC_URL": "http://localhost:8080",
+            "MARTLET_DATABASE_URL": test.url, "MARTLET_STORE": store.path,
+            "MARTLET_PUBLIC_URL": "http://localhost:8080",
             "MARTLET_SECRET": String(repeating: "s", count: 32), "MARTLET_SMTP_URL": "smtp://127.0.0.1:\(sink.port)",
             "MARTLET_MAIL_FROM": "Martlet <martlet@localhost>", "MARTLET_NOTIFY": notify ? "on" : "off",
             "MARTLET_LOOPS": "1", "MARTLET_LOG_LEVEL": "error",

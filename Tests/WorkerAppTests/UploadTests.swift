@@ -21,7 +21,9 @@ import Testing
 
         var files: [String] {
             let all = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
-            return all.filter { (try? FileManager.default.contentsOfDirectory(atPath: root + "/" + $0)) == nil }.sorted()
+            return all.filter { name in
+                (try? FileManager.default.contentsOfDirectory(atPath: root + "/" + name)) == nil
+            }.sorted()
         }
     }
 
