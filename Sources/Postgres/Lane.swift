@@ -39,7 +39,7 @@ final class Lane {
 
     func submit(_ unit: Unit<QueryResult>) {
         guard !isClosing else { return unit.finish(.failed(PostgresUnavailable.closed)) }
-        guard !unit.ticket.isCancelled else { return unit.finish(.failed(CancellationError())) }
+        guard !unit.isCancelled else { return unit.finish(.failed(CancellationError())) }
         guard queue.count < context.configuration.queueMax else {
             return unit.finish(.failed(PostgresUnavailable.busy))
         }
@@ -48,6 +48,11 @@ final class Lane {
         queue.append(unit)
         context.startTicking()
         pumpAtTurnEnd()
+    }
+
+    /// Whether a unit submitted now would be sent at the end of this turn.
+    var sendsSoon: Bool {
+        self.set.channels.contains { $0.isReady && $0.unitsInFlight + queue.count < shape.pipelinedMax }
     }
 
     /// It was sent before, so it does not stand behind those that were not.
@@ -91,7 +96,7 @@ final class Lane {
             // What was skipped because of a neighbour goes alone now.
             if next.isRetry, !group.isEmpty { break }
             _ = queue.popFirst()
-            if next.ticket.isCancelled {
+            if next.isCancelled {
                 next.finish(.failed(CancellationError()))
                 continue
             }
@@ -107,7 +112,7 @@ final class Lane {
         isSweepDue = true
         context.loop.atTurnEnd { [self] in
             isSweepDue = false
-            for unit in queue.remove(where: { $0.ticket.isCancelled }) {
+            for unit in queue.remove(where: { $0.isCancelled }) {
                 unit.finish(.failed(CancellationError()))
             }
         }

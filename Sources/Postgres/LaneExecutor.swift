@@ -10,25 +10,49 @@ public struct LaneExecutor: SQLExecutor {
     ) async throws -> T {
         if let problem = first.problem ?? rest.lazy.compactMap(\.problem).first { throw problem }
         try Task.checkCancellation()
+        let kind = kind
         let home = placement.home(for: kind)
         let load = placement.load(home, kind)
-        let kind = kind
-        let ticket = Ticket()
         load?.add(1)
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let whenLost: Unit<QueryResult>.WhenLost = kind == .write ? .outcomeUnknown : .again
-                let unit = Unit<QueryResult>(ticket: ticket, first, rest: rest, whenLost: whenLost) { outcome in
+        let whenLost: Unit<QueryResult>.WhenLost = kind == .write ? .outcomeUnknown : .again
+        // What is sent at the end of this turn cannot be cancelled any more, so nobody need watch for it.
+        if home.sendsSoon(kind) {
+            return try await withUnsafeThrowingContinuation { continuation in
+                let unit = Unit<QueryResult>(first, rest: rest, whenLost: whenLost) { outcome in
                     load?.add(-1)
                     continuation.resume(with: outcome.read(read))
                 }
                 home.enter { $0.submit(unit, to: kind) }
             }
-        } onCancel: {
-            ticket.cancel()
-            home.enter { $0.sweepCancelled(kind) }
+        }
+        let ticket = Ticket()
+        return try await withCancellation(ticket, home, kind) { continuation in
+            let unit = Unit<QueryResult>(ticket: ticket, first, rest: rest, whenLost: whenLost) { outcome in
+                load?.add(-1)
+                continuation.resume(with: outcome.read(read))
+            }
+            home.enter { $0.submit(unit, to: kind) }
         }
     }
+}
+
+/// Waits for a continuation; when the task is cancelled, marks the ticket and has the lane look at its queue.
+///
+/// The isolation is said everywhere: a closure given to `withTaskCancellationHandler` in a `nonisolated(nonsending)`
+/// function would leave the caller's loop for the global executor (Swift 6.3), which costs ten times the statement.
+func withCancellation<T: Sendable>(
+    _ ticket: Ticket, _ home: PostgresLoop, _ kind: LaneKind, isolation: isolated (any Actor)? = #isolation,
+    _ body: (UnsafeContinuation<T, any Error>) -> Void
+) async throws -> T {
+    try await withTaskCancellationHandler(
+        operation: {
+            _ = isolation
+            return try await withUnsafeThrowingContinuation(isolation: isolation, body)
+        },
+        onCancel: {
+            ticket.cancel()
+            home.enter { $0.sweepCancelled(kind) }
+        }, isolation: isolation)
 }
 
 extension Outcome<QueryResult> {

@@ -12,13 +12,8 @@ struct Lease: Sendable {
         let ticket = Ticket()
         load?.add(1)
         do {
-            let id = try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Int, any Error>) in
-                    home.enter { $0.acquire(ticket) { continuation.resume(with: $0) } }
-                }
-            } onCancel: {
-                ticket.cancel()
-                home.enter { $0.sweepCancelled(.leased) }
+            let id: Int = try await withCancellation(ticket, home, .leased) { continuation in
+                home.enter { $0.acquire(ticket) { continuation.resume(with: $0) } }
             }
             return Lease(home: home, id: id, load: load)
         } catch {

@@ -119,6 +119,21 @@ actor PostgresLoop {
         }
     }
 
+    /// Whether a unit submitted now, by the caller on this loop, would be sent at the end of this turn.
+    nonisolated func sendsSoon(_ kind: LaneKind) -> Bool {
+        loop.isCurrent && assumeIsolated { $0.hasRoom(kind) }
+    }
+
+    private func hasRoom(_ kind: LaneKind) -> Bool {
+        guard let lanes else { return false }
+        return switch kind {
+        case .short: lanes.short.sendsSoon
+        case .long: lanes.long.sendsSoon
+        case .write: lanes.write.sendsSoon
+        case .leased, .listen: false
+        }
+    }
+
     func sweepCancelled(_ kind: LaneKind) {
         guard let lanes else { return }
         switch kind {

@@ -24,6 +24,8 @@ enum Outcome<Output> {
 }
 
 /// One or more statements that stand or fall together, and the caller waiting for them.
+///
+/// It is handed on a dozen times on its way, so all that does not change is behind one reference.
 struct Unit<Output>: Sendable {
     /// What the caller is told when the connection ends under a unit that was sent.
     enum WhenLost: Sendable {
@@ -35,28 +37,44 @@ struct Unit<Output>: Sendable {
         case connectionLost
     }
 
-    let ticket: Ticket
-    let first: SQL
-    let rest: [SQL]
-    let whenLost: WhenLost
-    /// Called exactly once.
-    let finish: @Sendable (Outcome<Output>) -> Void
+    private final class Core: Sendable {
+        let ticket: Ticket?
+        let first: SQL
+        let rest: [SQL]
+        let whenLost: WhenLost
+        let finish: @Sendable (Outcome<Output>) -> Void
+
+        init(
+            ticket: Ticket?, first: SQL, rest: [SQL], whenLost: WhenLost,
+            finish: @escaping @Sendable (Outcome<Output>) -> Void
+        ) {
+            self.ticket = ticket
+            self.first = first
+            self.rest = rest
+            self.whenLost = whenLost
+            self.finish = finish
+        }
+    }
+
+    private let core: Core
     /// The loop's clock, in milliseconds, after which a unit that was not sent gives up.
     var deadline: UInt64 = .max
     /// It was sent before: it goes alone, unprepared, and not a third time.
     var isRetry = false
 
+    /// - Parameters:
+    ///   - ticket: nil when nobody can cancel it.
+    ///   - finish: called exactly once.
     init(
-        ticket: Ticket = Ticket(), _ first: SQL, rest: [SQL] = [], whenLost: WhenLost,
+        ticket: Ticket? = nil, _ first: SQL, rest: [SQL] = [], whenLost: WhenLost,
         finish: @escaping @Sendable (Outcome<Output>) -> Void
     ) {
-        self.ticket = ticket
-        self.first = first
-        self.rest = rest
-        self.whenLost = whenLost
-        self.finish = finish
+        core = Core(ticket: ticket, first: first, rest: rest, whenLost: whenLost, finish: finish)
     }
 
-    var count: Int { 1 + rest.count }
-    func statement(_ index: Int) -> SQL { index == 0 ? first : rest[index - 1] }
+    var isCancelled: Bool { core.ticket?.isCancelled ?? false }
+    var whenLost: WhenLost { core.whenLost }
+    var count: Int { 1 + core.rest.count }
+    func statement(_ index: Int) -> SQL { index == 0 ? core.first : core.rest[index - 1] }
+    func finish(_ outcome: Outcome<Output>) { core.finish(outcome) }
 }

@@ -6,6 +6,26 @@ import Testing
 
 @testable import Postgres
 
+private actor Pinned {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    /// Whether a statement of this actor was handed to its lane from another thread.
+    func queuesOffLoop(_ db: Database) async throws -> Bool {
+        let off = try await waitsOffLoop(db.placement.homes[loop.index])
+        _ = try await db.short.first("SELECT 1") { try $0.get(0, as: Int.self) }
+        return off || !loop.isCurrent
+    }
+}
+
+/// What `LaneExecutor.run` does when it has to wait, watched: like it, isolated only to its caller.
+private func waitsOffLoop(_ home: PostgresLoop) async throws -> Bool {
+    try await withCancellation(Ticket(), home, .short) { continuation in
+        continuation.resume(returning: EventLoop.current !== home.loop)
+    }
+}
+
 @Suite("Lanes")
 struct LaneTests {
     @Test("of 10,000 reads at once only those that are wrong fail, each with its own error")
@@ -155,6 +175,20 @@ struct LaneTests {
                 }
                 let stayed = try await task.value
                 #expect(stayed)
+            }
+        }
+    }
+
+    @Test("an actor pinned on a loop is not left, whether its statement is sent at once or waits in the queue")
+    func staysInActor() async throws {
+        try await withTestDatabase { db in
+            for loop in db.loops.loops {
+                let pinned = Pinned(loop)
+                // The first finds no connection yet, so it waits with a cancellation handler; the others do not.
+                for _ in 0..<3 {
+                    let left = try await pinned.queuesOffLoop(db)
+                    #expect(!left)
+                }
             }
         }
     }
