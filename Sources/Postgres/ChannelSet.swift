@@ -117,6 +117,13 @@ final class ChannelSet {
     /// Beyond `statement_timeout`, for the network and a busy server.
     static let stallGraceMilliseconds: UInt64 = 5_000
 
+    /// Ends a connection on purpose.
+    func discard(_ channel: Channel) {
+        guard channel.isIdle else { return channel.lose("given up in the middle of a statement") }
+        channel.close()
+        channels.removeAll { $0 === channel }
+    }
+
     /// Closes what is idle; true when nothing is left.
     func closeIdle() -> Bool {
         isClosed = true

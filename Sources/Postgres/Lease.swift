@@ -29,10 +29,11 @@ struct Lease: Sendable {
         home.enter { $0.release(id) }
     }
 
-    /// Ends the connection. `release` is still due.
-    func abandon() {
+    /// Instead of `release`: the connection ends.
+    func discard() {
+        load?.add(-1)
         let id = id
-        home.enter { $0.abandon(id) }
+        home.enter { $0.discard(id) }
     }
 
     func run<T: Sendable>(
@@ -55,12 +56,13 @@ struct Lease: Sendable {
         guard tag == "COMMIT" else { throw PostgresError(sqlState: "25P02", message: "a statement of it had failed") }
     }
 
-    /// What a rollback cannot do, the end of the connection does.
+    /// Rolls back and gives the connection back. What a rollback cannot do, the end of the connection does.
     func rollBack() async {
         do {
             try await run("ROLLBACK", []) { _, _ in }
+            release()
         } catch {
-            abandon()
+            discard()
         }
     }
 

@@ -70,9 +70,11 @@ final class LeaseLane {
         serve()
     }
 
-    /// Ends the connection: what state its session is in is not known.
-    func abandon(_ lease: Int) {
-        leases[lease]?.lose("its session was given up")
+    /// Gives the lease back but not the connection, which ends: what state its session is in is not known.
+    func discard(_ lease: Int) {
+        guard let channel = leases.removeValue(forKey: lease) else { return }
+        set.discard(channel)
+        serve()
     }
 
     func submit(_ lease: Int, _ unit: Unit<QueryResult>) {

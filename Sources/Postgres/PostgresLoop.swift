@@ -151,7 +151,7 @@ actor PostgresLoop {
 
     func release(_ lease: Int) { lanes?.leased.release(lease) }
 
-    func abandon(_ lease: Int) { lanes?.leased.abandon(lease) }
+    func discard(_ lease: Int) { lanes?.leased.discard(lease) }
 
     func submit(_ unit: Unit<QueryResult>, lease: Int) { opened().leased.submit(lease, unit) }
 

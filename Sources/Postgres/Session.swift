@@ -43,10 +43,9 @@ extension Database {
         let session = Session(lease: lease)
         defer {
             session.end()
-            // The cheapest way to leave nothing behind: sessions are rare, and the connection is opened again when
+            // The cheapest way to leave nothing behind: sessions are rare, and another connection is opened when
             // needed.
-            lease.abandon()
-            lease.release()
+            lease.discard()
         }
         return try await body(session)
     }

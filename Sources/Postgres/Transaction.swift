@@ -91,18 +91,22 @@ public enum Isolation: Sendable {
 extension Database {
     /// Runs `body` in a transaction on a connection of its own: COMMIT when it returns, ROLLBACK when it throws. BEGIN
     /// travels with the first statement; a transaction without one costs nothing.
-    /// - Parameter lockMilliseconds: `lock_timeout` within it, when not the configuration's.
+    /// - Parameters:
+    ///   - lockMilliseconds: `lock_timeout` within it, when not the configuration's.
+    ///   - statementMilliseconds: `statement_timeout` within it, likewise; 0 is none. A COPY is one statement.
     /// - Throws: what `body` throws; `PostgresError` of the COMMIT; `PostgresUnavailable.outcomeUnknown` when the
-    ///   connection
-    ///   was lost during COMMIT; `PostgresUnavailable.busy` when no connection came free in time.
+    ///   connection was lost during COMMIT; `PostgresUnavailable.busy` when no connection came free in time.
     @discardableResult
     public func transaction<T: Sendable>(
-        isolation: Isolation = .readCommitted, lockMilliseconds: Int? = nil,
+        isolation: Isolation = .readCommitted, lockMilliseconds: Int? = nil, statementMilliseconds: Int? = nil,
         _ body: (Transaction) async throws -> T
     ) async throws -> T {
         var opening = [isolation.begin]
         if let lockMilliseconds {
             opening.append("SELECT set_config('lock_timeout', \(String(lockMilliseconds)), true)")
+        }
+        if let statementMilliseconds {
+            opening.append("SELECT set_config('statement_timeout', \(String(statementMilliseconds)), true)")
         }
         let lease = try await Lease.acquire(placement)
         let transaction = Transaction(lease: lease, opening: opening)
@@ -110,20 +114,14 @@ extension Database {
         do {
             value = try await body(transaction)
         } catch {
-            if transaction.end() { await lease.rollBack() }
-            lease.release()
+            if transaction.end() { await lease.rollBack() } else { lease.release() }
             throw error
         }
-        guard transaction.end() else {
-            lease.release()
-            return value
-        }
         do {
-            try await lease.commit()
+            if transaction.end() { try await lease.commit() }
         } catch {
             // A COMMIT that fails has ended the transaction; a connection that cannot say so is given up.
-            if !(error is PostgresError) { lease.abandon() }
-            lease.release()
+            if error is PostgresError { lease.release() } else { lease.discard() }
             throw error
         }
         lease.release()

@@ -112,6 +112,24 @@ struct LossTests {
         await loops.stop()
     }
 
+    @Test("a unix socket does as well as an address")
+    func unixSocket() async throws {
+        try await withTestDatabase { _, test in
+            let folders = try await test.run("SHOW unix_socket_directories")[0][0] ?? ""
+            let port = try await test.run("SHOW port")[0][0] ?? ""
+            let folder = String(folders.prefix { $0 != "," })
+            // A server without a socket, or with one in a folder of another user, cannot be asked this way.
+            guard access("\(folder)/.s.PGSQL.\(port)", W_OK) == 0 else { return }
+            let configuration = try PostgresConfiguration(
+                url: "host=\(folder) port=\(port) user=postgres dbname=\(test.name)")
+            #expect(!ConnectionPlan(configuration).needsResolving)
+            let db = Database(configuration, loops: test.loops)
+            let address = try await db.long.first("SELECT inet_client_addr()::text") { try $0.get(0, as: String?.self) }
+            #expect(address == .some(nil))
+            await db.close()
+        }
+    }
+
     @Test("a host's name is looked up off the loop; one that is not known is not reachable")
     func names() async throws {
         try await withTestDatabase { _, test in

@@ -67,7 +67,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("batches and isolation levels work in a transaction, with its lock timeout")
+    @Test("batches and isolation levels work in a transaction, with its own timeouts")
     func options() async throws {
         try await withTestDatabase { db in
             try await db.write.execute("CREATE TABLE t (id int PRIMARY KEY)")
@@ -79,6 +79,10 @@ struct TransactionTests {
                 return levels[0]
             }
             #expect(seen.0 == "serializable" && seen.1 == "1234ms")
+            let late = await #expect(throws: PostgresError.self) {
+                try await db.transaction(statementMilliseconds: 50) { try await $0.execute("SELECT pg_sleep(60)") }
+            }
+            #expect(late?.isTimeout == true)
             let error = await #expect(throws: PostgresError.self) {
                 try await db.transaction(isolation: .readOnlySnapshot) { try await $0.execute("DELETE FROM t") }
             }
