@@ -61,7 +61,9 @@ extension HTTPLoop {
                 if connection.out.count > limits.unsentBytesMax { flush(connection) }
             case .answering:
                 let mayRead = !connection.bodyEnded && connection.bodyError == nil
-                if !mayRead || connection.unread.count >= limits.unreadBytesMax { return }
+                // A body that is all here has its end still to be told, and no byte will come to tell it.
+                let isFull = connection.unread.count >= limits.unreadBytesMax && connection.bodyLeft != 0
+                if !mayRead || isFull { return }
             case .discarding: break
             }
             let before = position

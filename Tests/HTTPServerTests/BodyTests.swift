@@ -46,6 +46,22 @@ struct BodyTests {
         }
     }
 
+    @Test("end when their last bytes fill what may wait unread")
+    func fillsWhatMayWait() async throws {
+        var limits = HTTPLimits()
+        limits.unreadBytesMax = 8
+        try await withServer(limits: limits, handler: echo) { server in
+            let client = try await server.connect()
+            for body in ["1234567", "12345678", "123456789", "12345678901234567"] {
+                let sized = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.count)\r\n\r\n\(body)"
+                #expect(try await client.ask(sized).text == "POST /? \(body)")
+                let size = String(body.count, radix: 16)
+                let chunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                #expect(try await client.ask("\(chunked)\(size)\r\n\(body)\r\n0\r\n\r\n").text == "POST /? \(body)")
+            }
+        }
+    }
+
     @Test("that the handler did not read are thrown away up to a limit, and the connection lives on")
     func discarded() async throws {
         var limits = HTTPLimits()
