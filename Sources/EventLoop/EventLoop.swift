@@ -38,8 +38,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     let readBuffer: UnsafeMutableRawBufferPointer
 
     // Only on the loop's thread.
-    private var local: [UnownedJob] = []
-    private var localHead = 0
+    private var local = JobQueue()
     private var turnEnd: [() -> Void] = []
 
     private static let key: pthread_key_t = {
@@ -88,6 +87,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     deinit {
+        local.deallocate()
         readBuffer.deallocate()
         uv.deallocate()
         wake.deallocate()
@@ -188,7 +188,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             }
             return (remote.jobs, remote.calls, remote.stopping)
         }
-        local.append(contentsOf: jobs)
+        for job in jobs { local.append(job) }
         for call in calls { call() }
         drain()
         if stopping { uv_stop(uv) }
@@ -196,29 +196,20 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     private func drain() {
         var left = Self.jobsPerTurnMax
-        while localHead < local.count || !turnEnd.isEmpty {
-            while localHead < local.count, left > 0 {
-                let job = local[localHead]
-                localHead += 1
+        let (serial, task) = (asUnownedSerialExecutor(), asUnownedTaskExecutor())
+        while !local.isEmpty || !turnEnd.isEmpty {
+            while left > 0, let job = local.popFirst() {
                 left -= 1
-                job.runSynchronously(
-                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+                job.runSynchronously(isolatedTo: serial, taskExecutor: task)
             }
-            if localHead == local.count {
-                local.removeAll(keepingCapacity: localHead <= Self.jobsPerTurnMax)
-                localHead = 0
+            if !turnEnd.isEmpty {
+                let due = turnEnd
+                turnEnd = []
+                for body in due { body() }
             }
-            let due = turnEnd
-            turnEnd = []
-            for body in due { body() }
             if left == 0 { break }
         }
-        // Jobs that keep making jobs would otherwise never let the array go.
-        if localHead > 0 {
-            local.removeFirst(localHead)
-            localHead = 0
-        }
-        if localHead < local.count || !turnEnd.isEmpty {
+        if !local.isEmpty || !turnEnd.isEmpty {
             // More is due than one turn may take: look at the sockets without waiting, then go on.
             uv_idle_start(idle) { _ in }
         } else if uv_is_active(UnsafeRawPointer(idle).assumingMemoryBound(to: uv_handle_t.self)) != 0 {

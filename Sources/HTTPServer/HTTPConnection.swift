@@ -39,7 +39,7 @@ final class HTTPConnection {
 
     let stream: TCPStream
     let id: ConnectionID
-    var parser: HTTPParser
+    let parser: HTTPParser
     var phase = Phase.waiting
 
     /// Counts requests, so that the handle of an old one does not reach the next.

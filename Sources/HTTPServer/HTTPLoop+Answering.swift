@@ -42,13 +42,12 @@ extension HTTPLoop {
     private func run(_ id: ConnectionID) async {
         guard let connection = connection(id) else { return }
         while true {
-            guard let request = connection.request else {
+            guard let request = connection.request.take() else {
                 if connection.phase == .gone || connection.isRetiring { break }
                 await withUnsafeContinuation { connection.requestWaiter = $0 }
                 continue
             }
-            connection.request = nil
-            var response: HTTPResponse
+            let response: HTTPResponse
             do {
                 response = try await handler(request)
             } catch {

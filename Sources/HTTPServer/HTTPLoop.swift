@@ -27,9 +27,9 @@ actor HTTPLoop {
     var drainTimer: LoopTimer?
     var drainWaiter: CheckedContinuation<Void, Never>?
 
-    /// Empty output buffers kept for the next answer, so that idle connections hold none.
-    private var spare: [[UInt8]] = []
-    static let spareBuffersMax = 64
+    /// An empty output buffer kept for the next answer, so that idle connections hold none. One is enough: an answer is
+    /// flushed before the next is written, but for pipelines.
+    private var spare: [UInt8] = []
     static let spareBufferBytesMax = 64 * 1024
 
     /// With output to be flushed at the end of the turn.
@@ -171,11 +171,15 @@ actor HTTPLoop {
 
     // MARK: Buffers
 
-    func takeBuffer() -> [UInt8] { spare.popLast() ?? [] }
+    func takeBuffer() -> [UInt8] {
+        let buffer = spare
+        spare = []
+        return buffer
+    }
 
     func keepBuffer(_ buffer: consuming [UInt8]) {
-        guard spare.count < Self.spareBuffersMax, buffer.capacity <= Self.spareBufferBytesMax else { return }
+        guard spare.capacity == 0, buffer.capacity <= Self.spareBufferBytesMax else { return }
         buffer.removeAll(keepingCapacity: true)
-        spare.append(buffer)
+        spare = buffer
     }
 }

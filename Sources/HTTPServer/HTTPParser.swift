@@ -5,7 +5,9 @@ import Glibc
 /// Heads are checked line by line here, so that only CRLF ends a line and nothing is folded, and read by llhttp once
 /// they are complete; bodies are counted here. After an error there is no way back: where the next request would
 /// start is anybody's guess, and a guess is what request smuggling lives on.
-struct HTTPParser {
+///
+/// A class, since a connection keeps it: changing a struct in a property is checked for exclusive access at run time.
+final class HTTPParser {
     enum Event {
         /// Everything was taken in; more is needed.
         case needsMore
@@ -49,7 +51,7 @@ struct HTTPParser {
 
     /// Goes on from `position`, which moves to the first byte not taken.
     /// - Throws: `HTTPError`: 400, 413, 414, 417, 431, 501, 505, and the same again when called again.
-    mutating func next(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) throws(HTTPError) -> Event {
+    func next(_ bytes: UnsafeRawBufferPointer, _ position: inout Int) throws(HTTPError) -> Event {
         do throws(HTTPError) {
             switch state {
             case .head: return try nextHead(bytes, &position)
@@ -79,7 +81,7 @@ struct HTTPParser {
         }
     }
 
-    private mutating func nextHead(
+    private func nextHead(
         _ bytes: UnsafeRawBufferPointer, _ position: inout Int
     ) throws(HTTPError) -> Event {
         guard position < bytes.count else { return .needsMore }
@@ -88,11 +90,13 @@ struct HTTPParser {
         let piece = UnsafeRawBufferPointer(rebasing: bytes[position..<min(bytes.count, position + room)])
         let before = partial.count
         if partial.isEmpty {
+            var scan = HeadScan()
             if try scan.run(piece, limits: limits) {
                 position += scan.end
-                return try complete(piece)
+                return try complete(piece, scan)
             }
             partial = Array(piece)
+            self.scan = scan
         } else {
             partial.append(contentsOf: piece)
             let found = try scanPartial()
@@ -100,7 +104,7 @@ struct HTTPParser {
                 position += scan.end - before
                 let head = partial
                 partial = []
-                return try head.withUnsafeBytesTyped { bytes throws(HTTPError) in try complete(bytes) }
+                return try head.withUnsafeBytesTyped { bytes throws(HTTPError) in try complete(bytes, scan) }
             }
         }
         position += piece.count
@@ -112,15 +116,16 @@ struct HTTPParser {
         return .needsMore
     }
 
-    private mutating func scanPartial() throws(HTTPError) -> Bool {
+    private func scanPartial() throws(HTTPError) -> Bool {
         var scan = scan
         defer { self.scan = scan }
         return try partial.withUnsafeBytesTyped { bytes throws(HTTPError) in try scan.run(bytes, limits: limits) }
     }
 
-    private mutating func complete(_ bytes: UnsafeRawBufferPointer) throws(HTTPError) -> Event {
+    private func complete(
+        _ bytes: UnsafeRawBufferPointer, _ scan: HeadScan
+    ) throws(HTTPError) -> Event {
         let range = scan.start..<scan.end
-        scan = HeadScan()
         guard range.count <= headBytesMax else { throw HTTPError(431, "The request head is too large.") }
         let parsed = try heads.parse(UnsafeRawBufferPointer(rebasing: bytes[range]), limits: limits)
         switch parsed.framing {

@@ -19,7 +19,7 @@ enum Seen: Equatable, CustomStringConvertible {
 
 /// Feeds `input` in pieces of the given sizes, the last size repeated, and stops at the first error.
 func parse(_ input: [UInt8], pieces: [Int] = [.max], limits: HTTPLimits = HTTPLimits()) -> [Seen] {
-    var parser = HTTPParser(limits: limits, heads: HeadParser())
+    let parser = HTTPParser(limits: limits, heads: HeadParser())
     var seen: [Seen] = []
     var start = 0
     var turn = 0
