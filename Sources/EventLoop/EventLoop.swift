@@ -26,6 +26,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var calls: [@Sendable () -> Void] = []
         var stopping = false
         var woken = false
+        /// The handle that wakes the loop is closed: it is sent to under the lock, and only before this is set.
+        var ending = false
         var ended = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -127,12 +129,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             local.append(job)
             return
         }
-        let mustWake = remote.withLock { remote in
+        remote.withLock { remote in
             remote.jobs.append(job)
-            defer { remote.woken = true }
-            return !remote.woken
+            wakeUp(&remote)
         }
-        if mustWake { uv_async_send(wake) }
     }
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -143,14 +143,20 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    /// Runs `body` on the loop's thread, soon; from any thread. Calls keep their order.
+    /// Runs `body` on the loop's thread, soon; from any thread. Calls keep their order. On a loop that has ended
+    /// nothing runs any more.
     public func execute(_ body: @escaping @Sendable () -> Void) {
-        let mustWake = remote.withLock { remote in
+        remote.withLock { remote in
+            guard !remote.ending else { return }
             remote.calls.append(body)
-            defer { remote.woken = true }
-            return !remote.woken
+            wakeUp(&remote)
         }
-        if mustWake { uv_async_send(wake) }
+    }
+
+    private func wakeUp(_ remote: inout Remote) {
+        guard !remote.woken, !remote.ending else { return }
+        remote.woken = true
+        uv_async_send(wake)
     }
 
     /// Runs `body` once, after the jobs of this turn: the place to flush what they have gathered. On the loop's thread
@@ -167,6 +173,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private func run() {
         pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
         uv_run(uv, UV_RUN_DEFAULT)
+        remote.withLock { $0.ending = true }
         uv_walk(uv, { handle, _ in if uv_is_closing(handle) == 0 { uv_close(handle, nil) } }, nil)
         uv_run(uv, UV_RUN_DEFAULT)
         uv_loop_close(uv)
@@ -225,9 +232,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             let ended = remote.withLock { remote in
                 remote.stopping = true
                 if !remote.ended && !onLoop { remote.waiting.append(continuation) }
+                if !remote.ending { uv_async_send(wake) }
                 return remote.ended || onLoop
             }
-            if ended { continuation.resume() } else { uv_async_send(wake) }
+            if ended { continuation.resume() }
             if onLoop { uv_stop(uv) }
         }
     }

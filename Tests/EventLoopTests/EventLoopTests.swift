@@ -80,6 +80,7 @@ struct EventLoopTests {
         await loop.stop()
         await loop.stop()
         #expect(!loop.isCurrent)
+        loop.execute { Issue.record("a loop that has ended runs nothing") }
     }
 
     @Test("the offload pool runs work off the loop, and refuses more than its queue holds")
