@@ -10,6 +10,8 @@ public final class PostgresBus: Sendable {
     private let database: Database
     private let channels: [String: @Sendable (_ payload: String) -> Void]
     private let task = Mutex<Task<Void, Never>?>(nil)
+    /// It listens as long as it is kept.
+    private let listener = Mutex<Listener?>(nil)
     private let pause: @Sendable (_ seconds: Int) async throws -> Void
 
     /// - Parameters:
@@ -35,6 +37,7 @@ public final class PostgresBus: Sendable {
 
     public func stop() {
         task.withLock { $0?.cancel() }
+        listener.withLock { $0 = nil }
     }
 
     private func listen() async {
@@ -43,8 +46,9 @@ public final class PostgresBus: Sendable {
         while !Task.isCancelled {
             do {
                 // The driver reconnects by itself from here on.
-                _ = try await database.listen(
+                let listening = try await database.listen(
                     channels.keys.sorted(), onWake: { channels[$0.channel]?($0.payload) }, onReconnect: all)
+                listener.withLock { $0 = Task.isCancelled ? nil : listening }
                 all()
                 return
             } catch {
