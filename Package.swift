@@ -80,7 +80,8 @@ let package = Package(
                 "ServiceKit",
             ]),
         program(
-            "martlet-chat", ["Core", "CoreHTTP", "CorePostgres", "ChatApp", "EventLoop", "Postgres", "ServiceKit"]),
+            "martlet-chat",
+            ["Core", "CoreHTTP", "CorePostgres", "ChatApp", "EventLoop", "HTTPServer", "Postgres", "ServiceKit"]),
         program(
             "martlet-worker",
             [

@@ -9,11 +9,14 @@ public struct Caller: Sendable, Equatable {
     public let user: User.ID
     public let session: Session.ID
     public let expiresAt: Date
+    /// A long token ends with its session; an access token's session goes on.
+    public let kind: Claims.Kind
 
-    public init(user: User.ID, session: Session.ID, expiresAt: Date) {
+    public init(user: User.ID, session: Session.ID, expiresAt: Date, kind: Claims.Kind = .access) {
         self.user = user
         self.session = session
         self.expiresAt = expiresAt
+        self.kind = kind
     }
 }
 
@@ -40,7 +43,8 @@ public struct SignIn: Sendable {
         let session = Session.ID(claims.sid)
         try guardian.check(session)
         return Caller(
-            user: User.ID(claims.id), session: session, expiresAt: Date(timeIntervalSince1970: Double(claims.exp)))
+            user: User.ID(claims.id), session: session, expiresAt: Date(timeIntervalSince1970: Double(claims.exp)),
+            kind: claims.typ)
     }
 
     /// Of `Authorization: Bearer …`, the scheme without case.

@@ -7,8 +7,13 @@ public struct PostgresRooms: RoomRepository {
     public static let sendMax = 1_000
 
     private let db: Database
+    private let notify: Bool
 
-    public init(db: Database) { self.db = db }
+    /// - Parameter notify: false: nobody is woken, whatever the calls say.
+    public init(db: Database, notify: Bool = true) {
+        self.db = db
+        self.notify = notify
+    }
 
     // MARK: Who is where
 
@@ -158,7 +163,9 @@ public struct PostgresRooms: RoomRepository {
             FROM input i ORDER BY i.ord
             """
         return try await mapped {
-            guard let notify else { return try await db.write.rows(statement) { try $0.get(0, as: Bool.self) } }
+            guard let notify = self.notify ? notify : nil else {
+                return try await db.write.rows(statement) { try $0.get(0, as: Bool.self) }
+            }
             let (found, _) = try await db.write.batch(
                 Statement(statement) { try $0.get(0, as: Bool.self) }, Statement(Self.wake(notify)))
             return found
@@ -191,6 +198,7 @@ public struct PostgresRooms: RoomRepository {
     }
 
     public func announce(_ hint: String) async throws {
+        guard notify else { return }
         _ = try await mapped { try await db.write.execute("SELECT pg_notify('martlet_chat', \(hint))") }
     }
 
@@ -219,7 +227,7 @@ extension PostgresRooms {
         let lock = Self.lock(Array(Set(drafts.map(\.roomID.value))))
         let insert = Self.insert(drafts)
         let outcomes = try await mapped {
-            guard let notify else {
+            guard let notify = self.notify ? notify : nil else {
                 return try await db.write.batch(Statement(lock), Statement(insert, as: Self.outcome)).1
             }
             return try await db.write.batch(

@@ -20,6 +20,7 @@ public actor WebSocketLoop {
     private var deflater: Deflater?
     private var inflater: Inflater?
     private let pingFrame = SharedFrame.ping([])
+    private var emptied: [CheckedContinuation<Void, Never>] = []
 
     public init(on loop: EventLoop, limits: WebSocketLimits = WebSocketLimits(), delegate: any WebSocketDelegate) {
         self.loop = loop
@@ -29,6 +30,12 @@ public actor WebSocketLoop {
 
     /// Sockets that are not gone, those that are being closed included.
     public var count: Int { sockets.count }
+
+    /// Returns when the last socket is gone. Sockets that are being closed are gone after `closeSecondsMax`.
+    public func untilEmpty() async {
+        guard !sockets.isEmpty else { return }
+        await withCheckedContinuation { emptied.append($0) }
+    }
 
     // MARK: Opening
 
@@ -169,7 +176,10 @@ public actor WebSocketLoop {
         socket.due = []
         socket.dueBytes = 0
         if socket.unreported != nil { markDirty(socket) }
-        if sockets.isEmpty { ticker = nil }
+        guard sockets.isEmpty else { return }
+        ticker = nil
+        for continuation in emptied { continuation.resume() }
+        emptied = []
     }
 
     // MARK: Writing

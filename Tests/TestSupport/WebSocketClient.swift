@@ -201,11 +201,23 @@ public final class WebSocketClient: Sendable {
 
     public func ignorePings() { state.withLock { $0.answersPings = false } }
 
+    /// Reads all there is: after a reset libuv tells only once.
     /// - Returns: false at the end of the connection.
     func readable() -> Bool {
+        while true {
+            switch readChunk() {
+            case .some(let more) where more: continue
+            case .some: return false
+            case nil: return true
+            }
+        }
+    }
+
+    /// Nil when there is nothing for now, false at the end.
+    private func readChunk() -> Bool? {
         var chunk = [UInt8](repeating: 0, count: 65536)
         let count = recv(descriptor, &chunk, chunk.count, Int32(MSG_DONTWAIT))
-        if count < 0, errno == EAGAIN || errno == EINTR { return true }
+        if count < 0, errno == EAGAIN || errno == EINTR { return nil }
         var answers: [[UInt8]] = []
         let waiting = state.withLock { state in
             if count > 0 {
@@ -230,8 +242,10 @@ public final class WebSocketClient: Sendable {
             state.head = Array(state.buffer[..<at])
             state.buffer.removeFirst(at + 4)
         }
-        while let (opcode, rsv, payload, total) = frame(in: state.buffer) {
-            state.buffer.removeFirst(total)
+        var start = 0
+        defer { state.buffer.removeFirst(start) }
+        while let (opcode, rsv, payload, total) = frame(in: state.buffer[start...]) {
+            start += total
             switch opcode {
             case _ where rsv & 4 != 0: state.inbox.append(.compressed(payload))
             case 0x1: state.inbox.append(.text(String(decoding: payload, as: UTF8.self)))
@@ -247,18 +261,20 @@ public final class WebSocketClient: Sendable {
         }
     }
 
-    private static func frame(in bytes: [UInt8]) -> (opcode: UInt8, rsv: UInt8, payload: [UInt8], total: Int)? {
+    private static func frame(
+        in bytes: ArraySlice<UInt8>
+    ) -> (opcode: UInt8, rsv: UInt8, payload: [UInt8], total: Int)? {
         guard bytes.count >= 2 else { return nil }
-        var length = Int(bytes[1] & 0x7F)
-        var start = 2
+        let (first, second) = (bytes[bytes.startIndex], bytes[bytes.startIndex + 1])
+        var length = Int(second & 0x7F)
+        var head = 2
         if length >= 126 {
-            let wide = length == 126 ? 2 : 8
-            guard bytes.count >= 2 + wide else { return nil }
-            length = bytes[2..<2 + wide].reduce(0) { $0 << 8 | Int($1) }
-            start += wide
+            head += length == 126 ? 2 : 8
+            guard bytes.count >= head else { return nil }
+            length = bytes.dropFirst(2).prefix(head - 2).reduce(0) { $0 << 8 | Int($1) }
         }
-        guard bytes.count >= start + length else { return nil }
-        return (bytes[0] & 0x0F, bytes[0] >> 4 & 7, Array(bytes[start..<start + length]), start + length)
+        guard bytes.count >= head + length else { return nil }
+        return (first & 0x0F, first >> 4 & 7, Array(bytes.dropFirst(head).prefix(length)), head + length)
     }
 }
 

@@ -137,7 +137,9 @@ struct WebSocketLoopTests {
             let frame = SharedFrame(text: [UInt8](repeating: 0x61, count: 10_000))
             for _ in 0..<2_000 { socket.send(frame) }
         }
-        try await withLoop(echo) { port, _ in
+        var limits = WebSocketLimits()
+        limits.closeSecondsMax = 60
+        try await withLoop(echo, limits: limits) { port, _ in
             let slow = try await connect(port)
             let neighbour = try await connect(port)
             slow.pauseReading()
@@ -147,12 +149,15 @@ struct WebSocketLoopTests {
             #expect(try await neighbour.next() == .pong([3]))
             slow.resumeReading()
             var texts = 0
-            while case .text(let text) = try await slow.next() {
+            var last = try await slow.next()
+            while case .text(let text) = last {
                 #expect(text.utf8.count == 10_000)
                 texts += 1
+                last = try await slow.next()
             }
-            // What was taken before arrives whole; then comes the reason (taken by the loop's condition), then the end.
+            // What was taken before arrives whole; then comes the reason.
             #expect(texts > 0 && texts < 2_000)
+            #expect(last == .closed(1013, "Too slow a reader."))
             #expect(try await slow.next() == .end)
         }
     }

@@ -1,0 +1,37 @@
+import Crypto
+import EventLoop
+import Foundation
+import ServiceKit
+
+/// The chat's settings, read once.
+public struct ChatConfiguration: Sendable {
+    /// Shown to clients, in `chat_instances` and in wake-ups.
+    static let instanceLengthMax = 40
+
+    public let address: SocketAddress
+    public let databaseURL: Secret
+    public let keys: SigningKeys
+    /// Off: nothing listens or notifies; polling does it all, slower.
+    public let notify: Bool
+    public let instance: String
+
+    public init(_ environment: inout Environment) throws {
+        address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8082")
+        databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
+        notify = environment.bool("MARTLET_NOTIFY", default: true)
+        let name = environment.string("MARTLET_INSTANCE", default: "chat-\(ProcessInfo.processInfo.processIdentifier)")
+        let isPlain = name.unicodeScalars.allSatisfy {
+            $0.properties.isAlphabetic && $0.isASCII || ("0"..."9").contains($0) || "._-".unicodeScalars.contains($0)
+        }
+        if !isPlain || name.utf8.count > Self.instanceLengthMax {
+            environment.mistake(
+                "MARTLET_INSTANCE is \"\(name)\"; it has 1 to \(Self.instanceLengthMax) letters, digits, `.`, `_`, `-`")
+        }
+        instance = name
+        // The first signs; a former one still verifies while its tokens live.
+        let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
+        let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []
+        try environment.check()
+        keys = try SigningKeys(secrets: [present.value] + former)
+    }
+}

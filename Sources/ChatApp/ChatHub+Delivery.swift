@@ -1,0 +1,182 @@
+import Core
+import WebSocket
+
+/// A socket that has less of a room than the hub has delivered.
+struct BehindEntry: Hashable {
+    let socket: Int
+    let room: Room.ID
+}
+
+/// What goes to the sockets. A socket without a cursor in a room is where the room is, and is given what comes next;
+/// one with a cursor is behind, and is brought along from the table, or ahead, and skips what it has.
+extension ChatHub {
+    /// Rooms of one read, and messages of one room in it.
+    private static let catchUpRoomsMax = 128
+    private static let catchUpMessagesMax = 100
+    /// What may wait for a socket that is being brought along: half of what closes it, so that live messages find room.
+    private static let stallBytes = 128 * 1024
+
+    /// The feed follows these rooms for us and delivers from these positions on.
+    func held(_ positions: [(Room.ID, Int64)]) {
+        for (room, position) in positions {
+            guard let hubRoom = rooms[room], hubRoom.position == nil else { continue }
+            hubRoom.position = position
+            for user in hubRoom.users.values {
+                for socket in user.sockets { resolve(socket, room) }
+            }
+        }
+    }
+
+    func deliver(_ deliveries: [HubDelivery]) {
+        var count = 0
+        for delivery in deliveries {
+            guard let room = rooms[delivery.room], let start = room.position else { continue }
+            var position = start
+            let due = delivery.frames.filter { $0.seq > start }
+            for (seq, frame) in due {
+                // The feed leaves no gap; were there one, nothing goes out rather than the wrong thing.
+                guard seq == position + 1 else { break }
+                position = seq
+                room.position = position
+                for user in room.users.values {
+                    for socket in user.sockets where socket.connection.state == .ready {
+                        count += give(socket, delivery.room, seq, frame)
+                    }
+                }
+            }
+        }
+        parts.delivered.add(count)
+    }
+
+    private func give(_ socket: HubSocket, _ room: Room.ID, _ seq: Int64, _ frame: SharedFrame) -> Int {
+        if !socket.cursors.isEmpty, let cursor = socket.cursors[room] {
+            // Ahead until now, and where the room is from here on; or behind, and brought along by reading.
+            if cursor == seq { socket.cursors[room] = nil }
+            return 0
+        }
+        socket.handle.send(frame)
+        return 1
+    }
+
+    /// Compares a socket's cursor with the room.
+    func resolve(_ socket: HubSocket, _ room: Room.ID) {
+        guard let cursor = socket.cursors[room], let position = rooms[room]?.position else { return }
+        if cursor == position {
+            socket.cursors[room] = nil
+        } else if cursor < position {
+            behind.append(BehindEntry(socket: socket.handle.id, room: room))
+            catchUp()
+        }
+    }
+
+    /// The socket has taken all that waited for it.
+    func unstall(_ id: Int) {
+        guard let socket = sockets[id], socket.isStalled else { return }
+        socket.isStalled = false
+        for room in Array(socket.cursors.keys) { resolve(socket, room) }
+    }
+
+    func catchUp() {
+        guard !isCatchingUp, !behind.isEmpty else { return }
+        isCatchingUp = true
+        Task { await catchAllUp() }
+    }
+
+    private func catchAllUp() async {
+        while !behind.isEmpty {
+            let (entries, cursors) = takeBehind()
+            guard !cursors.isEmpty else { continue }
+            do {
+                let messages = try await parts.rooms.messages(
+                    after: cursors.map { (room: $0.key, seq: $0.value) }, limitPerRoom: Self.catchUpMessagesMax)
+                bring(entries, MessagePage.split(messages, limit: Self.catchUpMessagesMax))
+            } catch {
+                // The tick tries again.
+                behind += entries
+                break
+            }
+        }
+        isCatchingUp = false
+    }
+
+    /// One read for many sockets: of each room, from the one that is furthest behind.
+    private func takeBehind() -> (entries: Set<BehindEntry>, cursors: [Room.ID: Int64]) {
+        var entries: Set<BehindEntry> = []
+        var cursors: [Room.ID: Int64] = [:]
+        var rest: [BehindEntry] = []
+        for entry in behind {
+            guard let socket = sockets[entry.socket], !socket.isStalled, let cursor = socket.cursors[entry.room],
+                let position = rooms[entry.room]?.position, cursor < position
+            else { continue }
+            if cursors[entry.room] == nil, cursors.count >= Self.catchUpRoomsMax {
+                rest.append(entry)
+            } else {
+                cursors[entry.room] = min(cursor, cursors[entry.room] ?? cursor)
+                entries.insert(entry)
+            }
+        }
+        behind = rest
+        return (entries, cursors)
+    }
+
+    private func bring(_ entries: Set<BehindEntry>, _ pages: [MessagePage]) {
+        var byRoom: [Room.ID: (frames: [(seq: Int64, frame: SharedFrame)], isWhole: Bool)] = [:]
+        for page in pages {
+            byRoom[page.room] = (
+                page.messages.map { ($0.seq, SharedFrame(text: ServerFrame.message($0))) }, page.isWhole
+            )
+        }
+        for entry in entries {
+            let page = byRoom[entry.room] ?? ([], true)
+            bring(entry, page.frames, isWhole: page.isWhole)
+        }
+    }
+
+    private func bring(_ entry: BehindEntry, _ frames: [(seq: Int64, frame: SharedFrame)], isWhole: Bool) {
+        guard let socket = sockets[entry.socket], let start = socket.cursors[entry.room],
+            let position = rooms[entry.room]?.position
+        else { return }
+        var cursor = start
+        for (seq, frame) in frames where seq > start {
+            guard seq == cursor + 1 else { break }
+            guard socket.handle.bufferedBytes <= Self.stallBytes else {
+                socket.isStalled = true
+                break
+            }
+            socket.handle.send(frame)
+            cursor = seq
+        }
+        socket.cursors[entry.room] = cursor
+        if cursor == start, isWhole, !socket.isStalled, cursor < position {
+            // Committed once and not there any more: nothing can be brought, and the client must know.
+            socket.handle.send(text: ServerFrame.reset(entry.room, lastSeq: position))
+            socket.cursors[entry.room] = position
+        }
+        if !socket.isStalled { resolve(socket, entry.room) }
+    }
+
+    // MARK: What is not a message
+
+    func marked(_ mark: ReadMark) {
+        let frame = SharedFrame(text: ServerFrame.read(mark))
+        for user in rooms[mark.room]?.users.values ?? [:].values {
+            for socket in user.sockets where socket.connection.state == .ready { socket.handle.send(frame) }
+        }
+    }
+
+    func typing(_ room: Room.ID, _ user: User.ID) {
+        guard let focused = rooms[room]?.focused, !focused.isEmpty else { return }
+        let frame = SharedFrame(text: ServerFrame.typing(room, user))
+        for socket in focused where socket.user?.id != user { socket.handle.send(frame) }
+    }
+
+    func presence(_ user: User.ID, online: Bool, _ list: [Room.ID]) {
+        let frame = SharedFrame(text: ServerFrame.presence(user, online: online))
+        var told: Set<Int> = []
+        for room in list {
+            for socket in rooms[room]?.focused ?? [] where socket.user?.id != user {
+                if told.insert(socket.handle.id).inserted { socket.handle.send(frame) }
+            }
+        }
+    }
+}

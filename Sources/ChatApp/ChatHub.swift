@@ -1,0 +1,320 @@
+import Core
+import CoreHTTP
+import EventLoop
+import Foundation
+import ServiceKit
+import WebSocket
+
+/// What the hubs of a process share.
+struct HubParts: Sendable {
+    let instance: String
+    let rooms: any RoomRepository
+    let feed: RoomFeed
+    let batcher: SendBatcher
+    let signIn: SignIn
+    let limits: ChatLimits
+    let counts: UserCounts
+    let clock: any ServiceClock
+    let log: Log
+    let delivered: Counter
+    let connected: Gauge
+}
+
+/// The chat's sockets of one loop, by user and by room. What they say goes to the batcher and the database; what is
+/// committed comes back from the feed and goes to the sockets, in order and once.
+actor ChatHub: WebSocketDelegate {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var index: Int { loop.index }
+
+    let parts: HubParts
+    var limits: ChatLimits { parts.limits }
+    var sockets: [Int: HubSocket] = [:]
+    var users: [User.ID: HubUser] = [:]
+    var rooms: [Room.ID: HubRoom] = [:]
+
+    /// Sockets whose rooms are to be read, and users whose rooms may have changed.
+    var arriving: [HubSocket] = []
+    var stale: Set<User.ID> = []
+    var isLoading = false
+    /// Sockets and rooms that are behind.
+    var behind: [BehindEntry] = []
+    var isCatchingUp = false
+
+    private var outbox: [SendBatcher.Send] = []
+    private var greeting: [Int: UInt64] = [:]
+    private var ticker: LoopTimer?
+    private var isDraining = false
+
+    init(on loop: EventLoop, parts: HubParts) {
+        self.loop = loop
+        self.parts = parts
+    }
+
+    /// Runs soon, on the loop; calls keep their order.
+    nonisolated func post(_ body: @escaping @Sendable (isolated ChatHub) -> Void) {
+        loop.execute { self.assumeIsolated { body($0) } }
+    }
+
+    // MARK: WebSocketDelegate
+
+    nonisolated func opened(_ socket: WebSocketHandle) {
+        assumeIsolated { $0.open(socket) }
+    }
+
+    nonisolated func received(_ socket: WebSocketHandle, text: [UInt8]) {
+        assumeIsolated { $0.read(socket, text) }
+    }
+
+    nonisolated func received(_ socket: WebSocketHandle, binary: [UInt8]) {
+        assumeIsolated { hub in
+            guard let socket = hub.sockets[socket.id] else { return }
+            hub.close(socket, .unsupportedData, "Frames are JSON text.")
+        }
+    }
+
+    nonisolated func drained(_ socket: WebSocketHandle) {
+        assumeIsolated { $0.unstall(socket.id) }
+    }
+
+    nonisolated func closed(_ socket: WebSocketHandle, _ code: CloseCode) {
+        assumeIsolated { hub in
+            if let socket = hub.sockets[socket.id] { hub.drop(socket) }
+        }
+    }
+
+    // MARK: Coming and going
+
+    private func open(_ handle: WebSocketHandle) {
+        guard !isDraining else { return handle.close(.serviceRestart, retryAfter()) }
+        let now = loop.nowMilliseconds
+        let socket = HubSocket(handle, limits: limits, now: now)
+        sockets[handle.id] = socket
+        greeting[handle.id] = socket.greetBy
+        parts.connected.add(1)
+        guard ticker == nil else { return }
+        let ticker = LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.tick() } }
+        ticker.start(milliseconds: 500, repeating: 500)
+        self.ticker = ticker
+    }
+
+    func close(_ socket: HubSocket, _ code: CloseCode, _ reason: String) {
+        drop(socket)
+        socket.handle.close(code, reason)
+    }
+
+    private func drop(_ socket: HubSocket) {
+        guard sockets.removeValue(forKey: socket.handle.id) != nil else { return }
+        parts.connected.add(-1)
+        greeting[socket.handle.id] = nil
+        socket.connection.closed()
+        for room in socket.focus { rooms[room]?.focused.removeAll { $0 === socket } }
+        socket.cursors = [:]
+        if sockets.isEmpty { ticker = nil }
+        guard let user = socket.user else { return }
+        socket.user = nil
+        parts.counts.remove(user.id)
+        user.sockets.removeAll { $0 === socket }
+        guard user.sockets.isEmpty else { return }
+        let left = Array(user.rooms)
+        users[user.id] = nil
+        stale.remove(user.id)
+        let (id, index) = (user.id, index)
+        // Before the rooms are let go: the feed tells presence to those who follow them.
+        parts.feed.post { $0.disconnect(id, hub: index, rooms: left) }
+        leave(user, left)
+    }
+
+    private func tick() {
+        let now = loop.nowMilliseconds
+        for (id, deadline) in greeting where now >= deadline {
+            if let socket = sockets[id] { close(socket, .tooSlowToGreet, "No hello came.") }
+        }
+        let date = parts.clock.now()
+        for socket in sockets.values {
+            if let endsAt = socket.endsAt, endsAt <= date { close(socket, .unauthenticated, "The session has ended.") }
+        }
+        load()
+        catchUp()
+    }
+
+    /// Sessions that ended anywhere.
+    func end(_ sessions: Set<Session.ID>) {
+        for socket in sockets.values {
+            if let session = socket.session, sessions.contains(session) {
+                close(socket, .unauthenticated, "The session has ended.")
+            }
+        }
+    }
+
+    /// Closes every socket with 1012, and those that still come.
+    func drain() {
+        isDraining = true
+        for socket in sockets.values { close(socket, .serviceRestart, retryAfter()) }
+    }
+
+    /// Milliseconds, so that the clients do not come back all at once.
+    private func retryAfter() -> String {
+        "retry-after=\(Int.random(in: 0...max(0, limits.retryAfterMillisecondsMax)))"
+    }
+
+    // MARK: What a socket says
+
+    private func read(_ handle: WebSocketHandle, _ text: [UInt8]) {
+        guard let socket = sockets[handle.id] else { return }
+        perform(socket.connection.received(text, limits: limits, now: loop.nowMilliseconds), socket)
+    }
+
+    private func perform(_ action: ChatConnection.Action, _ socket: HubSocket) {
+        switch action {
+        case .nothing: break
+        case .reply(let text): socket.handle.send(text: text)
+        case .close(let code, let reason): close(socket, code, reason)
+        case .authenticate(let token, let resume): authenticate(socket, token, resume)
+        case .send(let room, let clientID, let body): send(socket, room, clientID, body)
+        case .history(let room, let before, let limit): history(socket, room, before, limit)
+        case .read(let room, let seq):
+            guard let user = socket.user else { break }
+            parts.batcher.mark(
+                ReadMark(room: room, user: user.id, seq: seq), hub: index, socket: socket.handle.id)
+        case .typing(let room):
+            guard let user = socket.user, user.rooms.contains(room) else { return forbid(socket, room) }
+            socket.connection.accepted()
+            let id = user.id
+            parts.feed.post { $0.typed(room, id) }
+        case .join(let room): join(socket, room)
+        case .leave(let room):
+            socket.focus.removeAll { $0 == room }
+            rooms[room]?.focused.removeAll { $0 === socket }
+        }
+    }
+
+    func refuse(
+        _ socket: HubSocket, _ code: ServerFrame.ErrorCode, _ message: String, room: Room.ID? = nil,
+        clientID: String? = nil
+    ) {
+        perform(
+            socket.connection.refuse(code, message, room: room, clientID: clientID, limits: limits), socket)
+    }
+
+    /// The same for a room of others and for one that does not exist.
+    func forbid(_ socket: HubSocket, _ room: Room.ID) { refuse(socket, .forbidden, "Not your room.", room: room) }
+
+    private func authenticate(_ socket: HubSocket, _ token: String, _ resume: [Room.ID: Int64]) {
+        let caller: Caller
+        do throws(AppError) {
+            caller = try parts.signIn.verify(token)
+        } catch {
+            let isAway = error.code == .unavailable
+            return close(
+                socket, isAway ? .tryAgainLater : .unauthenticated,
+                isAway ? "Sign-in is not available for the moment." : "The token is not valid.")
+        }
+        guard parts.counts.add(caller.user, max: limits.socketsPerUserMax) else {
+            return close(socket, .tooMany, "A user has at most \(limits.socketsPerUserMax) connections.")
+        }
+        greeting[socket.handle.id] = nil
+        socket.connection.authenticated()
+        socket.session = caller.session
+        // An access token is for the greeting; its session lives on, and its end is told. A long token ends with it.
+        socket.endsAt = caller.kind == .long
+            ? caller.expiresAt : caller.expiresAt.addingTimeInterval(Double(Session.familyDays) * 86_400)
+        socket.resume = resume
+        let user = users[caller.user] ?? HubUser(caller.user, limits: limits, now: loop.nowMilliseconds)
+        if user.sockets.isEmpty {
+            users[caller.user] = user
+            let (id, index) = (user.id, index)
+            parts.feed.post { $0.connect(id, hub: index) }
+        }
+        user.sockets.append(socket)
+        socket.user = user
+        arriving.append(socket)
+        load()
+    }
+
+    private func send(_ socket: HubSocket, _ room: Room.ID, _ clientID: String, _ body: String) {
+        guard let user = socket.user else { return }
+        let now = loop.nowMilliseconds
+        guard user.sends.take(perSecond: limits.sendsPerSecond, burst: limits.sendsBurstMax, now: now) else {
+            return refuse(socket, .tooMany, "Too many messages; slow down.", room: room, clientID: clientID)
+        }
+        let draft: Message.Draft
+        do throws(AppError) {
+            draft = try Message.Draft(roomID: room, senderID: user.id, clientID: clientID, body: body)
+        } catch {
+            return refuse(socket, .invalid, error.message, room: room, clientID: clientID)
+        }
+        socket.connection.accepted()
+        outbox.append(SendBatcher.Send(draft: draft, hub: index, socket: socket.handle.id))
+        if outbox.count == 1 { loop.atTurnEnd { self.submit() } }
+    }
+
+    /// The turn's sends go together, so that they meet in one batch.
+    private func submit() {
+        parts.batcher.submit(outbox)
+        outbox = []
+    }
+
+    /// Acknowledgements and refusals.
+    func answer(_ texts: [(socket: Int, text: [UInt8])]) {
+        for (id, text) in texts { sockets[id]?.handle.send(text: text) }
+    }
+
+    // MARK: Questions
+
+    private func history(_ socket: HubSocket, _ room: Room.ID, _ before: Int64?, _ limit: Int) {
+        guard let viewer = socket.user?.id else { return }
+        guard socket.questions < limits.questionsMax else {
+            return refuse(socket, .tooMany, "Too many questions at once.", room: room)
+        }
+        socket.questions += 1
+        let (id, rooms) = (socket.handle.id, parts.rooms)
+        Task {
+            do {
+                let messages = try await rooms.history(room: room, before: before, limit: limit, viewer: viewer)
+                sockets[id]?.handle.send(text: ServerFrame.history(room, messages))
+            } catch {
+                fail(id, room, error)
+            }
+            sockets[id]?.questions -= 1
+        }
+    }
+
+    private func join(_ socket: HubSocket, _ room: Room.ID) {
+        guard socket.user?.rooms.contains(room) == true, let hubRoom = rooms[room] else { return forbid(socket, room) }
+        guard socket.questions < limits.questionsMax else {
+            return refuse(socket, .tooMany, "Too many questions at once.", room: room)
+        }
+        if !socket.focus.contains(room) {
+            guard socket.focus.count < limits.focusMax else {
+                return refuse(socket, .tooMany, "At most \(limits.focusMax) rooms can be watched.", room: room)
+            }
+            socket.focus.append(room)
+            hubRoom.focused.append(socket)
+        }
+        socket.connection.accepted()
+        socket.questions += 1
+        let (id, repository, feed) = (socket.handle.id, parts.rooms, parts.feed)
+        Task {
+            do {
+                let members = try await repository.members(of: [room])[room] ?? []
+                let online = await feed.online(among: members.map(\.user))
+                sockets[id]?.handle.send(text: ServerFrame.joined(room, online: online))
+            } catch {
+                fail(id, room, error)
+            }
+            sockets[id]?.questions -= 1
+        }
+    }
+
+    private func fail(_ id: Int, _ room: Room.ID, _ error: any Error) {
+        guard let socket = sockets[id] else { return }
+        switch (error as? AppError)?.code {
+        case .notFound, .forbidden: forbid(socket, room)
+        case .unavailable: refuse(socket, .unavailable, AppError.unavailable.message, room: room)
+        default:
+            parts.log.error("a question of the chat failed", ["error": .string(String(describing: error))])
+            refuse(socket, .unavailable, AppError.unavailable.message, room: room)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Core
+import WebSocket
+
+/// What clients of the chat may take. Every bound of the module is here.
+public struct ChatLimits: Sendable {
+    /// From the opening of a socket to its `hello`; then 4408.
+    public var helloSecondsMax = 10
+    /// Of one user in one process: browsers, phones and their tabs. The next one is closed with 4429.
+    public var socketsPerUserMax = 20
+    /// Rooms that a user's sockets follow: the newest. Older ones are read by `history`.
+    public var roomsPerUserMax = 2_000
+    /// Of one user on one loop: a fast typist with a script's patience.
+    public var sendsPerSecond = 20
+    public var sendsBurstMax = 60
+    /// Of one socket, for everything but `send`.
+    public var framesPerSecond = 20
+    public var framesBurstMax = 100
+    /// Frames refused one after the other before the socket is closed with 4429.
+    public var refusalsMax = 200
+    /// Rooms whose typing and presence one socket watches.
+    public var focusMax = 16
+    /// Questions (`history`, `join`) of one socket that wait for the database.
+    public var questionsMax = 8
+    public var historyPageMax = 100
+    /// Missed messages of one room that a resume brings; beyond, the client is told to start over by `reset`.
+    public var resumeMessagesMax: Int64 = 1_000
+    /// Sends that wait for the batch before them; more are answered `unavailable`.
+    public var sendsWaitingMax = 20_000
+    /// Of one transaction, in rows and in bytes of bodies: what keeps the rooms' locks short.
+    public var batchSendsMax = 512
+    public var batchBytesMax = 4 * 1024 * 1024
+    /// How long read marks gather before they are written: scrolling makes many.
+    public var marksMilliseconds: UInt64 = 100
+    /// At most one wake-up for typing in this time from one process.
+    public var typingMilliseconds: UInt64 = 250
+    /// The net below the wake-ups, where somebody is connected, and where nobody is.
+    public var pollMilliseconds: UInt64 = 250
+    public var idlePollMilliseconds: UInt64 = 5_000
+    /// Clients come back after a restart spread over this time.
+    public var retryAfterMillisecondsMax = 10_000
+
+    public init() {}
+
+    /// A message whose every byte the client chose to escape, and the frame around it.
+    static let frameBytesMax = Message.bodyBytesMax * 6 + 4_096
+
+    public var webSocket: WebSocketLimits {
+        var limits = WebSocketLimits()
+        limits.messageBytesMax = Self.frameBytesMax
+        return limits
+    }
+}
+
+extension CloseCode {
+    static let unauthenticated = CloseCode(rawValue: 4401)
+    static let tooSlowToGreet = CloseCode(rawValue: 4408)
+    static let tooMany = CloseCode(rawValue: 4429)
+}

@@ -1,0 +1,102 @@
+import Core
+import CoreHTTP
+import Crypto
+import EventLoop
+import Foundation
+import HTTPServer
+import ServiceKit
+import WebSocket
+
+/// The chat of one process: `martlet.v1` over WebSocket (docs/chat-protocol.md), a hub on every loop.
+public final class ChatService: Sendable {
+    public static let subprotocol = "martlet.v1"
+
+    private let feed: RoomFeed
+    private let batcher: SendBatcher
+    private let hubs: [ChatHub]
+    private let sockets: [WebSocketLoop]
+
+    /// - Parameters:
+    ///   - instance: shown to clients and operators; letters, digits, `.`, `_` and `-`.
+    ///   - notify: whether other instances are woken and wake this one; without, all poll.
+    public init(
+        instance: String, loops: LoopGroup, rooms: any RoomRepository, keys: SigningKeys, guardian: SessionGuard,
+        notify: Bool, limits: ChatLimits = ChatLimits(), clock: any ServiceClock, log: Log, metrics: Metrics
+    ) {
+        precondition(loops.loops.count <= HubSet.hubsMax, "a chat has at most \(HubSet.hubsMax) loops")
+        let home = loops.loops[0]
+        // Two processes of one name must not take each other's wake-ups for their own.
+        let sender = "\(instance.prefix(40)).\(String(UInt32.random(in: 0...UInt32.max), radix: 36))"
+        let feed = RoomFeed(
+            on: home, rooms: rooms, sender: sender, notify: notify, limits: limits, log: log)
+        let batcher = SendBatcher(
+            on: home, rooms: rooms, feed: feed, sender: notify ? sender : nil, limits: limits, log: log,
+            metrics: metrics)
+        let signIn = SignIn(signer: TokenSigner(keys: keys), guardian: guardian, clock: clock)
+        let parts = HubParts(
+            instance: instance, rooms: rooms, feed: feed, batcher: batcher, signIn: signIn, limits: limits,
+            counts: UserCounts(), clock: clock, log: log,
+            delivered: metrics.counter(
+                "martlet_chat_messages_delivered_total", "Messages given to sockets as they were committed."),
+            connected: metrics.gauge("martlet_chat_sockets", "Sockets that are open."))
+        let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
+        self.feed = feed
+        self.batcher = batcher
+        self.hubs = hubs
+        sockets = hubs.map { WebSocketLoop(on: $0.loop, limits: limits.webSocket, delegate: $0) }
+        guardian.onEnd { ended in
+            for hub in hubs { hub.post { $0.end(ended) } }
+        }
+    }
+
+    /// The routes, and answers to what they throw.
+    public func server(address: SocketAddress, loops: LoopGroup) -> HTTPServer {
+        var router = Router()
+        register(on: &router)
+        let routes = router
+        return HTTPServer(
+            loops: loops, address: address,
+            onError: { error, _ in
+                (error as? HTTPError ?? HTTPError(500, "The server could not answer.")).response
+            },
+            handler: { try await routes.handle($0) })
+    }
+
+    /// `GET /chat`. The token is in the first frame, not in a cookie, so a page of another origin has nothing to abuse.
+    public func register(on router: inout Router) {
+        let sockets = sockets
+        router.on(.get, "/chat") { request in
+            try sockets[request.loop.index].respond(to: request, protocols: [Self.subprotocol])
+        }
+    }
+
+    /// Reads from where changes are followed. Before the first socket.
+    /// - Throws: `AppError.unavailable`.
+    public func start() async throws {
+        await batcher.attach(hubs)
+        try await feed.start(hubs)
+    }
+
+    /// A NOTIFY on `martlet_chat` came.
+    public func wake(_ payload: String) { feed.post { $0.wake(payload) } }
+
+    /// NOTIFYs may have been lost.
+    public func lookAround() { feed.post { $0.lookAround() } }
+
+    /// Answers what was sent, then closes every socket with 1012 and waits for them to go.
+    public func drain() async {
+        await batcher.drain()
+        for hub in hubs { await hub.drain() }
+        for loop in sockets { await loop.untilEmpty() }
+        await feed.stop()
+    }
+
+    /// Sockets of all loops.
+    public var socketCount: Int {
+        get async {
+            var count = 0
+            for loop in sockets { count += await loop.count }
+            return count
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Core
+
+/// What a client says (docs/chat-protocol.md).
+enum ClientFrame: Equatable {
+    case hello(token: String, resume: [Room.ID: Int64])
+    case send(room: Room.ID, clientID: String, body: String)
+    case history(room: Room.ID, before: Int64?, limit: Int?)
+    case read(room: Room.ID, seq: Int64)
+    case typing(room: Room.ID)
+    case join(room: Room.ID)
+    case leave(room: Room.ID)
+
+    /// What is wrong with a frame, with what it said of itself, so that the client knows which.
+    struct Fault: Error, Equatable {
+        let message: String
+        var room: Room.ID?
+        var clientID: String?
+    }
+
+    /// - Parameter resumeMax: more rooms than this in a resume map are no client of ours.
+    static func parse(_ text: [UInt8], resumeMax: Int) throws(Fault) -> ClientFrame {
+        var members = Members()
+        do throws(JSONFault) {
+            var reader = JSONReader(text)
+            try reader.document { reader, key throws(JSONFault) in
+                try members.read(key, from: &reader, resumeMax: resumeMax)
+            }
+        } catch {
+            throw Fault(message: error.message, room: members.room, clientID: members.id)
+        }
+        return try members.frame()
+    }
+
+    /// Everything a frame may have. Unknown members are for later versions and passed over.
+    private struct Members {
+        var type: String?
+        var token: String?
+        var resume: [Room.ID: Int64] = [:]
+        var room: Room.ID?
+        var id: String?
+        var body: String?
+        var before: Int64?
+        var limit: Int64?
+        var seq: Int64?
+
+        mutating func read(_ key: String, from reader: inout JSONReader, resumeMax: Int) throws(JSONFault) {
+            switch key {
+            case "type": type = try reader.string()
+            case "token": token = try reader.string()
+            case "id": id = try reader.string()
+            case "body": body = try reader.string()
+            case "room": room = Room.ID(try reader.integer())
+            case "before": before = try reader.integer()
+            case "limit": limit = try reader.integer()
+            case "seq": seq = try reader.integer()
+            case "resume":
+                var resume: [Room.ID: Int64] = [:]
+                try reader.object { reader, key throws(JSONFault) in
+                    let seq = try reader.integer()
+                    guard let room = Room.ID(text: key), seq >= 0 else {
+                        throw JSONFault(message: "resume maps room ids to seqs.")
+                    }
+                    guard resume.count < resumeMax else {
+                        throw JSONFault(message: "resume has at most \(resumeMax) rooms.")
+                    }
+                    resume[room] = seq
+                }
+                self.resume = resume
+            default: try reader.skipValue()
+            }
+        }
+
+        func frame() throws(Fault) -> ClientFrame {
+            switch type {
+            case "hello": .hello(token: try need(token, "token"), resume: resume)
+            case "send":
+                .send(room: try need(room, "room"), clientID: try need(id, "id"), body: try need(body, "body"))
+            case "history":
+                .history(room: try need(room, "room"), before: before, limit: limit.map { Int(clamping: $0) })
+            case "read": .read(room: try need(room, "room"), seq: try need(seq, "seq"))
+            case "typing": .typing(room: try need(room, "room"))
+            case "join": .join(room: try need(room, "room"))
+            case "leave": .leave(room: try need(room, "room"))
+            case nil: throw fault("type is missing.")
+            default: throw fault("There is no such type of frame.")
+            }
+        }
+
+        private func need<Value>(_ value: Value?, _ name: String) throws(Fault) -> Value {
+            guard let value else { throw fault("\(name) is missing.") }
+            return value
+        }
+
+        private func fault(_ message: String) -> Fault { Fault(message: message, room: room, clientID: id) }
+    }
+}

@@ -1,0 +1,75 @@
+import Core
+import Foundation
+import Synchronization
+import WebSocket
+
+/// One socket of a hub. Lives on the hub's loop.
+final class HubSocket {
+    let handle: WebSocketHandle
+    var connection: ChatConnection
+    /// Milliseconds of the loop's clock at which a greeting is late.
+    let greetBy: UInt64
+    var user: HubUser?
+    var session: Session.ID?
+    var endsAt: Date?
+    /// What the client had when it left, until its rooms are known.
+    var resume: [Room.ID: Int64] = [:]
+    /// Rooms in which this socket is not where the room is: the last seq it has. Empty for nearly all, nearly always.
+    var cursors: [Room.ID: Int64] = [:]
+    /// It takes what it missed more slowly than we read it: the rest waits until its buffer is empty.
+    var isStalled = false
+    /// Rooms whose typing and presence it watches.
+    var focus: [Room.ID] = []
+    /// Acts of this socket that wait for the database.
+    var questions = 0
+
+    init(_ handle: WebSocketHandle, limits: ChatLimits, now: UInt64) {
+        self.handle = handle
+        connection = ChatConnection(limits: limits, now: now)
+        greetBy = now + UInt64(limits.helloSecondsMax) * 1000
+    }
+}
+
+/// A user who is connected to a hub, by one socket or more.
+final class HubUser {
+    let id: User.ID
+    var sockets: [HubSocket] = []
+    /// Followed rooms; empty until they have been read.
+    var rooms: Set<Room.ID> = []
+    var sends: TokenBucket
+    var isAnnounced = false
+
+    init(_ id: User.ID, limits: ChatLimits, now: UInt64) {
+        self.id = id
+        sends = TokenBucket(burst: limits.sendsBurstMax, now: now)
+    }
+}
+
+/// A room that users of a hub follow.
+final class HubRoom {
+    /// The last seq that the hub's sockets were given; nil until the feed has said from where on it delivers.
+    var position: Int64?
+    var users: [User.ID: HubUser] = [:]
+    var focused: [HubSocket] = []
+}
+
+/// Sockets of each user, all loops together.
+final class UserCounts: Sendable {
+    private let counts = Mutex<[User.ID: Int]>([:])
+
+    /// False when the user has as many as it may.
+    func add(_ user: User.ID, max: Int) -> Bool {
+        counts.withLock { counts in
+            guard counts[user] ?? 0 < max else { return false }
+            counts[user, default: 0] += 1
+            return true
+        }
+    }
+
+    func remove(_ user: User.ID) {
+        counts.withLock { counts in
+            guard let count = counts[user] else { return }
+            counts[user] = count > 1 ? count - 1 : nil
+        }
+    }
+}

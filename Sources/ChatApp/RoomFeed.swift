@@ -1,0 +1,322 @@
+import Core
+import EventLoop
+import Foundation
+import ServiceKit
+import WebSocket
+
+/// Brings what is committed, here or by another instance, to the loops whose sockets follow it: in order, once.
+///
+/// NOTIFY wakes it, polling is the net below, and both only say where to look: what is delivered is read from the rows
+/// after the position of the room, or comes from a batch of this process that begins where the position ends.
+actor RoomFeed {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Rooms of one read, and messages of one room in it.
+    private static let roomsMax = 256
+    private static let messagesMax = 200
+    /// Rooms whose members are looked up together.
+    private static let lookupsMax = 512
+    /// Rooms that are known to concern nobody here; forgotten all at once beyond, which costs a look-up each.
+    private static let lookedUpMax = 200_000
+    /// Change rows are pruned after an hour. Whoever has not looked for half of that looks at every room.
+    private static let changesKeptMilliseconds: UInt64 = 1_800_000
+
+    /// The name of this process in its wake-ups.
+    nonisolated let sender: String
+    private let rooms: any RoomRepository
+    private let limits: ChatLimits
+    private let notify: Bool
+    private let log: Log
+    private var hubs: [ChatHub] = []
+
+    private var positions = RoomPositions()
+    private var users: [User.ID: HubSet] = [:]
+    private var bound: UInt64?
+    private var readAt: UInt64 = 0
+    private var changesDue = false
+    private var lookups: Set<Room.ID> = []
+    private var lookedUp: Set<Room.ID> = []
+    private var isRunning = false
+    private var isFailing = false
+    private var pollTimer: LoopTimer?
+    private var pollInterval: UInt64 = 0
+    private var typing: Set<WakeHint.Typing> = []
+    private var typingTimer: LoopTimer?
+
+    init(
+        on loop: EventLoop, rooms: any RoomRepository, sender: String, notify: Bool, limits: ChatLimits, log: Log
+    ) {
+        self.loop = loop
+        self.rooms = rooms
+        self.sender = sender
+        self.notify = notify
+        self.limits = limits
+        self.log = log
+    }
+
+    /// Reads the bound from which changes are followed, and starts to follow them.
+    /// - Throws: `AppError.unavailable`.
+    func start(_ hubs: [ChatHub]) async throws {
+        self.hubs = hubs
+        bound = try await rooms.changes(since: .max).bound
+        readAt = loop.nowMilliseconds
+        setPolling()
+    }
+
+    func stop() {
+        pollTimer?.cancel()
+        pollTimer = nil
+        typingTimer = nil
+    }
+
+    nonisolated func post(_ body: @escaping @Sendable (isolated RoomFeed) -> Void) {
+        loop.execute { self.assumeIsolated { body($0) } }
+    }
+
+    // MARK: What hubs say
+
+    func hold(_ held: [(room: Room.ID, lastSeq: Int64)], hub: Int) {
+        let answers = held.map { ($0.room, positions.hold($0.room, lastSeq: $0.lastSeq, hub: hub)) }
+        hubs[hub].post { $0.held(answers) }
+        run()
+    }
+
+    func release(_ released: [Room.ID], hub: Int) {
+        for room in released { positions.release(room, hub: hub) }
+    }
+
+    /// Before the user's rooms are read: from now on a room that it enters is noticed.
+    func connect(_ user: User.ID, hub: Int) {
+        users[user, default: HubSet()].insert(hub)
+        setPolling()
+    }
+
+    func disconnect(_ user: User.ID, hub: Int, rooms: [Room.ID]) {
+        users[user]?.remove(hub)
+        guard users[user]?.isEmpty == true else { return }
+        users[user] = nil
+        setPolling()
+        tellPresence(user, online: false, rooms)
+    }
+
+    func tellPresence(_ user: User.ID, online: Bool, _ rooms: [Room.ID]) {
+        var to = HubSet()
+        for room in rooms { to.formUnion(positions.hubs(of: room)) }
+        each(to) { $0.presence(user, online: online, rooms) }
+    }
+
+    func online(among candidates: [User.ID]) -> [User.ID] { candidates.filter { users[$0] != nil } }
+
+    func typed(_ room: Room.ID, _ user: User.ID) {
+        each(positions.hubs(of: room)) { $0.typing(room, user) }
+        guard notify else { return }
+        typing.insert(WakeHint.Typing(room: room, user: user))
+        guard typingTimer == nil else { return }
+        let timer = LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.announceTyping() } }
+        timer.start(milliseconds: limits.typingMilliseconds)
+        typingTimer = timer
+    }
+
+    private func announceTyping() {
+        typingTimer = nil
+        guard !typing.isEmpty else { return }
+        let hint = WakeHint.text(sender: sender, typing: typing)
+        typing = []
+        // Lossy by contract: when the database is away nobody types.
+        Task { try? await rooms.announce(hint) }
+    }
+
+    // MARK: What is committed here
+
+    func published(_ batch: [(room: Room.ID, messages: [Message])]) {
+        deliver(batch.compactMap { positions.published($0.room, $0.messages) })
+        if positions.hasDue { run() }
+    }
+
+    func marked(_ marks: [ReadMark]) {
+        for mark in marks {
+            tell(positions.marks(mark.room, [Room.Member(user: mark.user, lastReadSeq: mark.seq)]))
+        }
+    }
+
+    // MARK: What wakes it
+
+    func wake(_ payload: String) {
+        switch WakeHint(payload) {
+        case .typing(let from, let items):
+            guard from != sender else { return }
+            for item in items { each(positions.hubs(of: item.room)) { $0.typing(item.room, item.user) } }
+        case .rooms(let from, let messages, let memberships):
+            // Our own batches are delivered from what they returned.
+            guard from != sender else { return }
+            for room in messages { changed(room, lastSeq: nil) }
+            if !users.isEmpty { lookups.formUnion(memberships) }
+            run()
+        case .anything(let from):
+            guard from != sender else { return }
+            lookAround()
+        }
+    }
+
+    /// Wake-ups may have been lost.
+    func lookAround() {
+        changesDue = true
+        run()
+    }
+
+    private func setPolling() {
+        let interval = users.isEmpty ? limits.idlePollMilliseconds : limits.pollMilliseconds
+        guard interval != pollInterval || pollTimer == nil else { return }
+        let timer = pollTimer ?? LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.lookAround() } }
+        timer.start(milliseconds: interval, repeating: interval)
+        pollTimer = timer
+        pollInterval = interval
+    }
+
+    private func changed(_ room: Room.ID, lastSeq: Int64?) {
+        guard !positions.changed(room, lastSeq: lastSeq), !users.isEmpty, !lookedUp.contains(room) else { return }
+        // Nobody here follows it: a new room, perhaps, of somebody who is connected.
+        lookups.insert(room)
+    }
+
+    // MARK: Reading
+
+    private func run() {
+        guard !isRunning, bound != nil else { return }
+        guard changesDue || positions.hasDue || !lookups.isEmpty else { return }
+        isRunning = true
+        Task { await readAll() }
+    }
+
+    private func readAll() async {
+        do {
+            while changesDue || positions.hasDue || !lookups.isEmpty {
+                if changesDue { try await readChanges() }
+                if positions.hasDue { try await readDue() }
+                if !lookups.isEmpty { try await lookUp() }
+            }
+            if isFailing { log.info("the chat reads the database again") }
+            isFailing = false
+        } catch {
+            // What was due is still due; the next poll tries again.
+            if !isFailing {
+                log.warning("the chat cannot read the database", ["error": .string(String(describing: error))])
+            }
+            isFailing = true
+        }
+        isRunning = false
+    }
+
+    private func readChanges() async throws {
+        changesDue = false
+        let asked = loop.nowMilliseconds
+        let changes: RoomChanges
+        do {
+            changes = try await rooms.changes(since: bound ?? .max)
+        } catch {
+            changesDue = true
+            throw error
+        }
+        if asked - readAt > Self.changesKeptMilliseconds {
+            positions.allChanged()
+            let everybody = Array(users.keys)
+            for hub in hubs { hub.post { $0.refresh(everybody) } }
+        }
+        bound = changes.bound
+        readAt = asked
+        for (room, lastSeq) in changes.rooms { changed(room, lastSeq: lastSeq) }
+        if !users.isEmpty { lookups.formUnion(changes.memberships) }
+    }
+
+    private func readDue() async throws {
+        let cursors = positions.takeDue(max: Self.roomsMax)
+        guard !cursors.isEmpty else { return }
+        let messages: [Message]
+        do {
+            messages = try await rooms.messages(after: cursors, limitPerRoom: Self.messagesMax)
+        } catch {
+            positions.giveBack(cursors)
+            throw error
+        }
+        deliver(
+            MessagePage.split(messages, limit: Self.messagesMax).compactMap {
+                positions.fetched($0.room, $0.messages, isWhole: $0.isWhole)
+            })
+    }
+
+    /// Who of those connected here is a member of rooms that are new to us, or whose members or marks changed.
+    private func lookUp() async throws {
+        let asked = Array(lookups.prefix(Self.lookupsMax))
+        let found = try await rooms.members(of: asked)
+        lookups.subtract(asked)
+        if lookedUp.count + asked.count > Self.lookedUpMax { lookedUp = [] }
+        lookedUp.formUnion(asked)
+        for room in asked {
+            let members = found[room] ?? []
+            tell(positions.marks(room, members))
+            let ids = Set(members.map(\.user))
+            let isHeld = positions.holds(room)
+            guard isHeld || ids.contains(where: { users[$0] != nil }) else { continue }
+            for hub in hubs { hub.post { $0.membersChanged(room, ids) } }
+        }
+    }
+
+    // MARK: Telling
+
+    private func deliver(_ deliveries: [RoomPositions.Delivery]) {
+        guard !deliveries.isEmpty else { return }
+        let frames = deliveries.map { delivery in
+            HubDelivery(
+                room: delivery.room,
+                frames: delivery.messages.map { ($0.seq, SharedFrame(text: ServerFrame.message($0))) })
+        }
+        for hub in hubs {
+            let own = zip(deliveries, frames).filter { $0.0.hubs.contains(hub.index) }.map(\.1)
+            if !own.isEmpty { hub.post { $0.deliver(own) } }
+        }
+    }
+
+    private func tell(_ marks: [ReadMark]) {
+        for mark in marks { each(positions.hubs(of: mark.room)) { $0.marked(mark) } }
+    }
+
+    private func each(_ set: HubSet, _ body: @escaping @Sendable (isolated ChatHub) -> Void) {
+        for hub in hubs where set.contains(hub.index) { hub.post(body) }
+    }
+
+    /// Nil when changes are being read.
+    var problem: String? { isFailing ? "the chat cannot read the database" : nil }
+}
+
+/// Messages of a room on their way to the sockets of a loop, in order.
+struct HubDelivery: Sendable {
+    let room: Room.ID
+    let frames: [(seq: Int64, frame: SharedFrame)]
+}
+
+/// What one read brought of one room.
+struct MessagePage {
+    let room: Room.ID
+    let messages: [Message]
+    /// False when the page was full: there may be more.
+    let isWhole: Bool
+
+    /// - Parameter messages: in (room, seq) order.
+    static func split(_ messages: [Message], limit: Int) -> [MessagePage] {
+        var pages: [MessagePage] = []
+        var start = 0
+        for index in messages.indices {
+            let next = index + 1
+            guard next == messages.count || messages[next].roomID != messages[index].roomID else { continue }
+            let own = Array(messages[start..<next])
+            let bytes = own.reduce(0) { $0 + $1.body.utf8.count }
+            pages.append(
+                MessagePage(
+                    room: messages[index].roomID, messages: own,
+                    isWhole: own.count < limit && bytes < Message.pageBytesMax))
+            start = next
+        }
+        return pages
+    }
+}

@@ -1,0 +1,255 @@
+import Core
+import EventLoop
+import Foundation
+import ServiceKit
+
+/// Writes what the process's sockets send: sends that arrive while a batch is being written form the next. One batch at
+/// a time, so that what a client sent first is numbered first.
+actor SendBatcher {
+    struct Send: Sendable {
+        let draft: Message.Draft
+        let hub: Int
+        let socket: Int
+    }
+
+    private struct MarkKey: Hashable {
+        let room: Room.ID
+        let user: User.ID
+    }
+
+    private struct Mark {
+        var seq: Int64
+        var sockets: [(hub: Int, socket: Int)]
+    }
+
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Users and rooms whose marks wait for the next write; more are refused.
+    private static let marksWaitingMax = 10_000
+
+    private let rooms: any RoomRepository
+    private let feed: RoomFeed
+    private let limits: ChatLimits
+    private let sender: String?
+    private let log: Log
+    private let sent: Counter
+    private let batches: Counter
+
+    private var hubs: [ChatHub] = []
+    private var queue: [Send] = []
+    private var head = 0
+    private var isWriting = false
+    private var marks: [MarkKey: Mark] = [:]
+    private var marksTimer: LoopTimer?
+    private var isMarking = false
+    private var idle: [CheckedContinuation<Void, Never>] = []
+
+    /// - Parameter sender: the name under which other instances are woken; nil: they are not, they poll.
+    init(
+        on loop: EventLoop, rooms: any RoomRepository, feed: RoomFeed, sender: String?, limits: ChatLimits, log: Log,
+        metrics: Metrics
+    ) {
+        self.loop = loop
+        self.rooms = rooms
+        self.feed = feed
+        self.limits = limits
+        self.sender = sender
+        self.log = log
+        sent = metrics.counter("martlet_chat_messages_sent_total", "Messages committed by this process.")
+        batches = metrics.counter("martlet_chat_batches_total", "Transactions in which they were committed.")
+    }
+
+    func attach(_ hubs: [ChatHub]) { self.hubs = hubs }
+
+    // MARK: Sends
+
+    nonisolated func submit(_ sends: [Send]) {
+        loop.execute { self.assumeIsolated { $0.take(sends) } }
+    }
+
+    private func take(_ sends: [Send]) {
+        let room = limits.sendsWaitingMax - (queue.count - head)
+        queue += sends.prefix(max(0, room))
+        if sends.count > room {
+            answer(sends.dropFirst(max(0, room)).map { ($0, .failed(.unavailable, "The service is overloaded.")) })
+        }
+        guard !isWriting, head < queue.count else { return }
+        isWriting = true
+        Task { await write() }
+    }
+
+    private func write() async {
+        while head < queue.count {
+            let batch = nextBatch()
+            let results = await commit(batch[...], mayRetry: true)
+            report(batch, results)
+        }
+        isWriting = false
+        for continuation in idle { continuation.resume() }
+        idle = []
+    }
+
+    private func nextBatch() -> [Send] {
+        var batch: [Send] = []
+        var bytes = 0
+        while head < queue.count, batch.count < limits.batchSendsMax {
+            bytes += queue[head].draft.body.utf8.count
+            guard batch.isEmpty || bytes <= limits.batchBytesMax else { break }
+            batch.append(queue[head])
+            head += 1
+        }
+        if head == queue.count {
+            queue.removeAll(keepingCapacity: head <= limits.batchSendsMax)
+            head = 0
+        } else if head > limits.sendsWaitingMax {
+            queue.removeFirst(head)
+            head = 0
+        }
+        return batch
+    }
+
+    private enum Result: Sendable {
+        case done(Message.Outcome)
+        case failed(ServerFrame.ErrorCode, String)
+    }
+
+    /// Commits what can be: a batch that the database refuses is halved until the send at fault is alone.
+    private func commit(_ batch: ArraySlice<Send>, mayRetry: Bool) async -> [Result] {
+        let drafts = batch.map(\.draft)
+        let hint = sender.map { WakeHint.text(sender: $0, messages: Array(Set(drafts.map(\.roomID)))) }
+        do {
+            batches.add()
+            return try await rooms.send(drafts, notify: hint).map { .done($0) }
+        } catch let error as AppError where error.code == .unavailable {
+            // Whether it was committed may not be known; by the client's ids a second time does no harm, and tells.
+            if mayRetry { return await commit(batch, mayRetry: false) }
+            return batch.map { _ in .failed(.unavailable, error.message) }
+        } catch {
+            guard batch.count > 1 else {
+                log.warning("a send was refused by the database", ["error": .string(String(describing: error))])
+                let known = error as? AppError
+                return [.failed(.invalid, known?.message ?? "The message cannot be stored.")]
+            }
+            let middle = batch.startIndex + batch.count / 2
+            let first = await commit(batch[..<middle], mayRetry: true)
+            return first + (await commit(batch[middle...], mayRetry: true))
+        }
+    }
+
+    private func report(_ batch: [Send], _ results: [Result]) {
+        answer(Array(zip(batch, results)))
+        var committed: [(room: Room.ID, messages: [Message])] = []
+        var index: [Room.ID: Int] = [:]
+        var count = 0
+        for (send, result) in zip(batch, results) {
+            guard case .done(.sent(let seq, let at)) = result else { continue }
+            let draft = send.draft
+            let message = Message(
+                roomID: draft.roomID, seq: seq, senderID: draft.senderID, clientID: draft.clientID, kind: .text,
+                targetSeq: nil, body: draft.body, createdAt: at)
+            count += 1
+            if let known = index[draft.roomID] {
+                committed[known].messages.append(message)
+            } else {
+                index[draft.roomID] = committed.count
+                committed.append((draft.roomID, [message]))
+            }
+        }
+        sent.add(count)
+        let published = committed
+        feed.assumeIsolated { $0.published(published) }
+    }
+
+    private func answer(_ results: [(Send, Result)]) {
+        var answers: [Int: [(socket: Int, text: [UInt8])]] = [:]
+        for (send, result) in results {
+            let (room, id) = (send.draft.roomID, send.draft.clientID)
+            let text =
+                switch result {
+                case .done(.sent(let seq, let at)): ServerFrame.ack(room, id, seq: seq, at: at)
+                case .done(.duplicate(let seq)): ServerFrame.ack(room, id, seq: seq, at: nil)
+                case .done(.forbidden): ServerFrame.error(.forbidden, "Not your room.", room: room, clientID: id)
+                case .failed(let code, let message): ServerFrame.error(code, message, room: room, clientID: id)
+                }
+            answers[send.hub, default: []].append((send.socket, text))
+        }
+        for (hub, texts) in answers { hubs[hub].post { $0.answer(texts) } }
+    }
+
+    // MARK: Read marks
+
+    nonisolated func mark(_ mark: ReadMark, hub: Int, socket: Int) {
+        loop.execute { self.assumeIsolated { $0.take(mark, hub: hub, socket: socket) } }
+    }
+
+    private func take(_ mark: ReadMark, hub: Int, socket: Int) {
+        let key = MarkKey(room: mark.room, user: mark.user)
+        guard marks[key] != nil || marks.count < Self.marksWaitingMax else {
+            return refuse([(hub, socket)], mark.room, .unavailable, "The service is overloaded.")
+        }
+        var waiting = marks[key] ?? Mark(seq: 0, sockets: [])
+        waiting.seq = max(waiting.seq, mark.seq)
+        // One refusal is enough for a socket that scrolls through what is not its own.
+        if waiting.sockets.last.map({ $0 != (hub, socket) }) ?? true { waiting.sockets.append((hub, socket)) }
+        marks[key] = waiting
+        startMarksTimer()
+    }
+
+    private func startMarksTimer() {
+        guard marksTimer == nil, !isMarking else { return }
+        let timer = LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.marksDue() } }
+        timer.start(milliseconds: limits.marksMilliseconds)
+        marksTimer = timer
+    }
+
+    private func marksDue() {
+        marksTimer = nil
+        guard !isMarking, !marks.isEmpty else { return }
+        isMarking = true
+        Task { await writeMarks() }
+    }
+
+    private func writeMarks() async {
+        let taken = Array(marks)
+        marks = [:]
+        let list = taken.map { ReadMark(room: $0.key.room, user: $0.key.user, seq: $0.value.seq) }
+        let changed = Array(Set(list.map(\.room)))
+        do {
+            let hint = sender.map { WakeHint.text(sender: $0, memberships: changed) }
+            let known = try await rooms.markRead(list, notify: hint)
+            var moved: [ReadMark] = []
+            for (index, isMember) in known.enumerated() {
+                if isMember {
+                    moved.append(list[index])
+                } else {
+                    refuse(taken[index].value.sockets, list[index].room, .forbidden, "Not your room.")
+                }
+            }
+            tell(moved)
+        } catch {
+            for (key, mark) in taken {
+                refuse(mark.sockets, key.room, .unavailable, AppError.unavailable.message)
+            }
+        }
+        isMarking = false
+        if !marks.isEmpty { startMarksTimer() }
+    }
+
+    private func tell(_ moved: [ReadMark]) { feed.assumeIsolated { $0.marked(moved) } }
+
+    private func refuse(
+        _ sockets: [(hub: Int, socket: Int)], _ room: Room.ID, _ code: ServerFrame.ErrorCode, _ message: String
+    ) {
+        let text = ServerFrame.error(code, message, room: room)
+        for (hub, socket) in sockets { hubs[hub].post { $0.answer([(socket, text)]) } }
+    }
+
+    // MARK: Ending
+
+    /// Returns when everything submitted so far has been written and answered.
+    func drain() async {
+        guard isWriting || head < queue.count else { return }
+        await withCheckedContinuation { idle.append($0) }
+    }
+}

@@ -1,0 +1,21 @@
+/// So many acts a second, and a burst after a pause. Times are the loop's milliseconds.
+struct TokenBucket {
+    private var milliTokens: Int
+    private var filledAt: UInt64
+
+    /// Starts full.
+    init(burst: Int, now: UInt64) {
+        milliTokens = burst * 1000
+        filledAt = now
+    }
+
+    mutating func take(perSecond: Int, burst: Int, now: UInt64) -> Bool {
+        // Elapsed time is capped by what fills the bucket, so the product stays small.
+        let elapsed = min(now &- filledAt, UInt64(burst * 1000 / max(1, perSecond) + 1))
+        milliTokens = min(burst * 1000, milliTokens + Int(elapsed) * perSecond)
+        filledAt = now
+        guard milliTokens >= 1000 else { return false }
+        milliTokens -= 1000
+        return true
+    }
+}
