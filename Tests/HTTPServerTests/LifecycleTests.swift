@@ -196,13 +196,18 @@ struct LifecycleTests {
         try await withServer(handler: { request in
             if request.path == "/throw" { throw HTTPError(422, "Not like this.", headers: ["X-Why": "because"]) }
             return HTTPResponse(
-                status: 299, headers: ["X-A": "b\r\nX-Evil: 1\r\n\r\nHTTP/1.1 200 OK", "Date": "never"])
+                status: 299,
+                headers: [
+                    "X-A": "b\r\nX-Evil: 1\r\n\r\nHTTP/1.1 200 OK", "Date": "never", "content-length": "99",
+                    "Transfer-Encoding": "chunked",
+                ], body: .bytes(bytes("four")))
         }) { server in
             let client = try await server.connect()
             let thrown = try await client.ask("GET /throw HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(thrown.status == 422 && thrown.text == "Not like this.\n" && thrown.headers["x-why"] == "because")
             let answer = try await client.ask(Self.get)
             #expect(answer.status == 299 && answer.headers["x-evil"] == nil && answer.headers["date"] != "never")
+            #expect(answer.text == "four" && answer.head.ranges(of: "99").count == 1)
         }
     }
 
