@@ -116,8 +116,9 @@ public final class SessionGuard: Sendable {
 
     private func pause() async {
         let timer = Task { [clock] in
-            try? await clock.sleep(seconds: Self.pollSeconds)
-            self.wake()
+            // Cancelled, it must not wake: that would end the next pause at once, and so on.
+            guard (try? await clock.sleep(seconds: Self.pollSeconds)) != nil else { return }
+            wake()
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

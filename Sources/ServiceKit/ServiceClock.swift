@@ -38,6 +38,9 @@ public final class ManualClock: ServiceClock {
 
     public func now() -> Date { state.lock.withLock { $0.now } }
 
+    /// Who waits for their time.
+    public var sleepers: Int { state.lock.withLock { $0.sleepers.count } }
+
     public func advance(seconds: Double) {
         let due = state.lock.withLock { state in
             state.now += seconds

@@ -10,7 +10,8 @@ import Testing
 /// Sessions that end when the test says so; may be away.
 private final class FakeSessions: SessionRepository {
     struct Away: Error {}
-    let state = Mutex<(ended: [(Session.ID, Date)], away: Bool)>(([], false))
+    let state = Mutex<(ended: [(Session.ID, Date)], away: Bool, count: Int)>(([], false, 0))
+    let reads = AsyncStream<Void>.makeStream()
 
     func start(
         _: Session.Kind, user _: User.ID, passwordHash _: String?, refreshHash _: [UInt8]?, expiresAt _: Date
@@ -21,7 +22,11 @@ private final class FakeSessions: SessionRepository {
     func endAll(user _: User.ID) async throws { throw Away() }
 
     func revocations(since bound: UInt64) async throws -> Revocations {
-        let (ended, away) = state.withLock { $0 }
+        let (ended, away) = state.withLock { state in
+            state.count += 1
+            return (state.ended, state.away)
+        }
+        reads.continuation.yield()
         if away { throw Away() }
         return Revocations(sessions: ended.map { (id: $0.0, expiresAt: $0.1) }, bound: UInt64(ended.count))
     }
@@ -78,6 +83,25 @@ struct SignInTests {
         try await guardian.refresh()
         #expect(throws: AppError.unauthenticated) { try signIn.verify(signIn.longToken(for: session)) }
         #expect(told.count.withLock { $0 } == 1)
+    }
+
+    @Test("a wake-up makes one refresh, and so does a second of the clock; between them there is none")
+    func pauses() async throws {
+        let running = Task { await guardian.run() }
+        var reads = sessions.reads.stream.makeAsyncIterator()
+        _ = await reads.next()
+        for _ in 0..<20 {
+            guardian.wake()
+            _ = await reads.next()
+        }
+        // Nothing but these: the next one comes by the clock, which moves only now.
+        while clock.sleepers == 0 { await Task.yield() }
+        #expect(sessions.state.withLock { $0.count } == 21)
+        clock.advance(seconds: 1)
+        _ = await reads.next()
+        #expect(sessions.state.withLock { $0.count } == 22)
+        running.cancel()
+        await running.value
     }
 
     @Test("an access token ends after its minutes, the long one with its session")
