@@ -126,7 +126,7 @@ let package = Package(
                 "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "ServiceKit",
                 "TestSupport", "Transfer", "WorkerApp",
             ]),
-        tests("OperatorAppTests", ["Core", "OperatorApp", "TestSupport"]),
+        tests("OperatorAppTests", ["Core", "CorePostgres", "OperatorApp", "Postgres", "TestSupport"]),
         tests("TidyTests", []),
     ]
 )

@@ -7,6 +7,7 @@ public protocol OperatorBackend: Sendable {
     var imports: any ImportRepository { get }
     var users: any UserRepository { get }
     var companies: any CompanyRepository { get }
+    var queue: any WorkQueueOperations { get }
     /// - Throws: an error that names the file, when the folder's migrations are not well-formed.
     func migrator(directory: String) throws -> any SchemaMigrator
     /// - Throws: when the database does not answer.
@@ -46,7 +47,7 @@ public struct Operator: Sendable {
     }
 
     static let commands: [any Command.Type] = [
-        MigrateCommand.self, ImportCommand.self, CheckCommand.self, UserCommand.self,
+        MigrateCommand.self, ImportCommand.self, CheckCommand.self, UserCommand.self, QueueCommand.self,
     ]
 
     /// Runs one command and gives the process's exit status.

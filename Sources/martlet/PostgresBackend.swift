@@ -11,6 +11,7 @@ struct PostgresBackend: OperatorBackend {
     let imports: any ImportRepository
     let users: any UserRepository
     let companies: any CompanyRepository
+    let queue: any WorkQueueOperations
 
     init(_ configuration: PostgresConfiguration, notify: Bool) {
         // One loop: the command waits for the database, not for the network.
@@ -19,6 +20,7 @@ struct PostgresBackend: OperatorBackend {
         imports = PostgresImport(db: database, notify: notify)
         users = PostgresUsers(db: database, notify: notify)
         companies = PostgresCompanies(db: database, notify: notify)
+        queue = PostgresWorkQueue(db: database, notify: notify)
     }
 
     func migrator(directory: String) throws -> any SchemaMigrator {

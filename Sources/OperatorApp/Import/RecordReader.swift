@@ -186,7 +186,7 @@ final class RecordReader {
             }
             step(byte)
             at += 1
-            if depth <= 0, byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
+            if depth <= 0, !inString, byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
                 keep(start..<at)
                 return complete()
             }
