@@ -5,7 +5,7 @@ from typing import Callable, TypeVar
 
 T = TypeVar("T")
 
-WAIT_SECONDS_MAX = 20  # Generous: two cores are shared with the services and PostgreSQL.
+WAIT_SECONDS_MAX = 30  # Generous: two cores are shared with the services and PostgreSQL.
 LOOK_SECONDS = 0.05  # Between two looks.
 
 
