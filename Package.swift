@@ -99,7 +99,7 @@ let package = Package(
         tests("HTTPServerTests", ["EventLoop", "HTTPServer"]),
         tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "TestSupport", "WebSocket"]),
         tests("PostgresTests", ["EventLoop", "Postgres", "TestSupport"]),
-        tests("TransferTests", ["EventLoop", "TestSupport", "Transfer"]),
+        tests("TransferTests", ["EventLoop", "HTTPServer", "TestSupport", "Transfer"]),
         tests("CryptoTests", ["Crypto"]),
         tests("MediaToolsTests", ["MediaTools"]),
         tests("SafeHTMLTests", ["SafeHTML"]),
