@@ -89,13 +89,15 @@ final class Instance: Sendable {
     }
 }
 
-/// Users 1…, and rooms with some of them as members.
+/// Users 1…, each with a session of the same number, and rooms with some of them as members.
 func makeRooms(_ test: TestDatabase, users: Int, rooms: [[Int]]) async throws {
     let members = rooms.enumerated().flatMap { room, users in users.map { "(\(room + 1), \($0))" } }
     try await test.run(
         """
         INSERT INTO users (username, email)
         SELECT 'user-' || n, 'user-' || n || '@example.org' FROM generate_series(1, \(users)) n;
+        INSERT INTO sessions (user_id, kind, expires_at)
+        SELECT n, 'long', now() + interval '1 day' FROM generate_series(1, \(users)) n;
         INSERT INTO rooms (wire_name) SELECT 'room-' || n FROM generate_series(1, \(rooms.count)) n;
         INSERT INTO room_members (room_id, user_id) VALUES \(members.joined(separator: ", "))
         """)
