@@ -24,7 +24,8 @@ struct AlertRoutes: Sendable {
         if fields.has("remote") { named["remote"] = try remote(fields) }
         let search = try SearchFields(named: { [named] in named[$0].flatMap { $0.isEmpty ? nil : $0 } }).search()
         let draft = try JobAlert.Draft(
-            name: fields.string("name") ?? search.q, search: search,
+            name: fields.string("name") ?? String(search.q.unicodeScalars.prefix(JobAlert.Draft.name.lengthMax)),
+            search: search,
             cadence: fields.choice("cadence", as: JobAlert.Cadence.self) ?? .instant)
         let alert = try await alerts.create(draft, owner: caller.user)
         return entry(201, alert, headers: ["Location": "/api/alerts/\(alert.id)"])

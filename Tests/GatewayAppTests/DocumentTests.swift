@@ -50,6 +50,9 @@ struct DocumentTests {
             #expect(try await api.send(.post, "/api/alerts", token: owner, ["data": ["q": "the"]]).status == 400)
             #expect(try await api.call(.get, "/api/alerts/\(id)", token: other).status == 404)
             #expect(try await api.call(.delete, "/api/alerts/\(id)", token: other).status == 404)
+            let nameless = try await api.send(
+                .post, "/api/alerts", token: other, ["data": ["q": "swift " + String(repeating: "linux ", count: 30)]])
+            #expect((nameless["data.attributes.name"] as? String)?.hasPrefix("swift linux") == true)
             let token = api.unsubscribe(id)
             let page = try await api.call(.get, "/unsubscribe/\(token)")
             #expect(page.status == 200 && page.text.contains("&lt;b&gt;Swift&lt;/b&gt;"))
