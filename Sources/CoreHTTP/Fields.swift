@@ -1,64 +1,6 @@
 import Core
 import Foundation
 
-/// A JSON document from outside.
-public indirect enum JSONValue: Sendable, Equatable, Decodable {
-    case null
-    case bool(Bool)
-    case int(Int64)
-    case double(Double)
-    case string(String)
-    case array([JSONValue])
-    case object([String: JSONValue])
-
-    public init(from decoder: any Decoder) throws {
-        if let keyed = try? decoder.container(keyedBy: Name.self) {
-            var object: [String: JSONValue] = [:]
-            for key in keyed.allKeys { object[key.stringValue] = try keyed.decode(JSONValue.self, forKey: key) }
-            self = .object(object)
-            return
-        }
-        if var list = try? decoder.unkeyedContainer() {
-            var array: [JSONValue] = []
-            while !list.isAtEnd { array.append(try list.decode(JSONValue.self)) }
-            self = .array(array)
-            return
-        }
-        let single = try decoder.singleValueContainer()
-        if single.decodeNil() {
-            self = .null
-        } else if let bool = try? single.decode(Bool.self) {
-            self = .bool(bool)
-        } else if let int = try? single.decode(Int64.self) {
-            self = .int(int)
-        } else if let double = try? single.decode(Double.self) {
-            self = .double(double)
-        } else {
-            self = .string(try single.decode(String.self))
-        }
-    }
-
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-        init?(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { return nil }
-    }
-
-    /// - Throws: `invalid` for bytes that are not UTF-8 or not JSON.
-    public init(parsing bytes: [UInt8]) throws(AppError) {
-        // Foundation repairs broken UTF-8 here and there; we refuse it.
-        guard String(validating: bytes, as: UTF8.self) != nil else {
-            throw AppError(.invalid, "The body is not UTF-8.")
-        }
-        do {
-            self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
-        } catch {
-            throw AppError(.invalid, "The body is not valid JSON.")
-        }
-    }
-}
-
 /// Named values from outside, by JSON or by a form: each is taken by name and type, and a wrong one is told with its
 /// path. Nothing is taken that was not asked for, so there is no mass assignment.
 public struct Fields: Sendable {
@@ -110,7 +52,10 @@ public struct Fields: Sendable {
         switch values[name] {
         case nil, .null: return nil
         case .int(let number): return Float(number)
-        case .double(let number): return Float(number)
+        case .double(let number):
+            // A Double beyond what a Float holds becomes infinite.
+            guard Float(number).isFinite else { throw wrong(name, "must be a number") }
+            return Float(number)
         case .string(let text):
             guard let number = Float(text), number.isFinite else { throw wrong(name, "must be a number") }
             return number
