@@ -19,6 +19,7 @@ public final class SessionGuard: Sendable {
         var listeners: [@Sendable (Set<Session.ID>) -> Void] = []
         var waiting: CheckedContinuation<Void, Never>?
         var woken = false
+        var polling: Task<Void, Never>?
     }
 
     private let state = Mutex(State())
@@ -95,6 +96,24 @@ public final class SessionGuard: Sendable {
         waiting?.resume()
     }
 
+    /// Refreshes from now on, until `stop()`.
+    public func start() {
+        state.withLock { state in
+            guard state.polling == nil else { return }
+            state.polling = Task { await run() }
+        }
+    }
+
+    /// Returns when nothing is asked of the database any more. Tokens are refused some seconds later.
+    public func stop() async {
+        let polling = state.withLock { state in
+            defer { state.polling = nil }
+            return state.polling
+        }
+        polling?.cancel()
+        await polling?.value
+    }
+
     /// Refreshes until the task is cancelled.
     public func run() async {
         var failing = false
@@ -104,6 +123,7 @@ public final class SessionGuard: Sendable {
                 if failing { log.info("ended sessions are known again") }
                 failing = false
             } catch {
+                if Task.isCancelled { return }
                 if !failing {
                     log.warning("ended sessions cannot be read", ["error": .string(String(describing: error))])
                 }
