@@ -108,14 +108,19 @@ final class ChannelSet {
         let limit = context.configuration.statementMilliseconds(lane)
         guard limit > 0 else { return }
         for channel in channels where channel.isReady && !channel.isIdle {
-            // A group is answered as a whole, so each of its statements may take its time.
-            let allowed = UInt64(limit * max(1, channel.unitsInFlight)) + Self.stallGraceMilliseconds
+            // A group is answered as a whole, so each of its statements may take its time; but a long group must not
+            // keep its callers waiting for a server that is gone.
+            let group = min(limit * max(1, channel.unitsInFlight), max(limit, Self.groupMillisecondsMax))
+            let allowed = UInt64(group + context.configuration.silenceMilliseconds)
             if now > channel.heard + allowed { channel.lose("the server is silent") }
         }
     }
 
-    /// Beyond `statement_timeout`, for the network and a busy server.
-    static let stallGraceMilliseconds: UInt64 = 5_000
+    /// What a group of short statements may take in all before the silence counts.
+    static let groupMillisecondsMax = 1_000
+
+    /// Someone waits for an answer of one of these.
+    var isAwaiting: Bool { channels.contains { $0.isReady && !$0.isIdle } }
 
     /// Ends a connection on purpose.
     func discard(_ channel: Channel) {

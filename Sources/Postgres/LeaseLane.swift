@@ -96,13 +96,15 @@ final class LeaseLane {
         }
     }
 
-    /// Gives up on those who have waited too long. True while there is something to watch.
+    /// Gives up on those who have waited too long, and on connections that are silent. True while there is something to
+    /// watch.
     func tick(now: UInt64) -> Bool {
+        set.dropStalled(now: now)
         while let first = waiters.first, first.deadline <= now {
             _ = waiters.popFirst()
             first.finish(.failure(set.hasReady ? PostgresUnavailable.busy : PostgresUnavailable.notReachable))
         }
-        return !waiters.isEmpty
+        return !waiters.isEmpty || set.isAwaiting
     }
 
     /// Refuses those who wait; leases end when their owners end them. True when nothing is left.

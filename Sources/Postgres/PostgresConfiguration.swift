@@ -17,6 +17,9 @@ public struct PostgresConfiguration: Sendable {
     public var longMilliseconds = 2_000
     public var writeMilliseconds = 5_000
     public var leasedMilliseconds = 30_000
+    /// Beyond `statement_timeout`, for the network and a busy server: when nothing has been heard by then, the
+    /// connection is given up.
+    public var silenceMilliseconds = 5_000
     /// A transaction whose owner is silent for so long is ended by the server.
     public var idleInTransactionMilliseconds = 30_000
     /// How long a statement waits for another's lock before it gives up.
