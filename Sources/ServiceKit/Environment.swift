@@ -69,6 +69,13 @@ public struct Environment {
         return ""
     }
 
+    /// Tries what is set on what will use it; an error's description is a mistake. For values whose rules another
+    /// module knows.
+    public mutating func verify(_ name: String, _ use: (String) throws -> Void) {
+        guard let text = value(name) else { return }
+        do { try use(text) } catch { mistakes.append("\(name): \(error)") }
+    }
+
     public mutating func secret(_ name: String, bytesMin: Int) -> Secret {
         let text = string(name)
         if !text.isEmpty, text.utf8.count < bytesMin {

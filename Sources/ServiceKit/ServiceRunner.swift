@@ -29,8 +29,10 @@ public struct Service: Sendable {
 }
 
 public enum ServiceRunner {
-    /// From SIGTERM to the end; a container is given 30 seconds.
-    public static let graceSecondsMax = 10
+    /// From SIGTERM on, for requests to finish.
+    public static let graceSecondsMax = 8
+    /// From SIGTERM to the end, whatever hangs; a container is given 30 seconds.
+    public static let exitSecondsMax = 10
 
     /// Reads the settings all services share, builds the service, runs it until SIGTERM or SIGINT, and stops it.
     /// - Returns: the exit status: 0, 1 when it could not start, 78 for a wrong configuration.
@@ -70,9 +72,11 @@ public enum ServiceRunner {
             let received = await signals.first()
             log.info("stopping", ["signal": .string(received)])
             context.health.stop()
+            let watchdog = watchdog(log, sink)
             await service.stop(graceSecondsMax)
             await adminServer?.drain(graceSeconds: 1)
             await context.loops.stop()
+            watchdog.cancel()
             log.info("stopped")
             return 0
         } catch let error as ConfigurationError {
@@ -82,6 +86,17 @@ public enum ServiceRunner {
             FileHandle.standardError.write(Data("\(name): could not start: \(error)\n".utf8))
             return 1
         }
+    }
+
+    /// Ends the process when stopping it hangs: what was acknowledged is in the database, and nothing else counts.
+    private static func watchdog(_ log: Log, _ sink: LogSink) -> DispatchWorkItem {
+        let item = DispatchWorkItem {
+            log.error("stopping took too long")
+            sink.flush()
+            _exit(1)
+        }
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(exitSecondsMax), execute: item)
+        return item
     }
 
     /// Sockets are descriptors; the soft limit of a login shell is far below what the kernel allows.

@@ -40,6 +40,16 @@ struct EnvironmentTests {
         #expect(error?.description.contains("short") == false)
     }
 
+    @Test("what another module refuses is one mistake among the others, and what it takes or is not set is none")
+    func verify() {
+        struct Wrong: Error, CustomStringConvertible { let description = "no such thing" }
+        var environment = Environment(["A": "bad", "B": "good"])
+        for name in ["A", "B", "C"] { environment.verify(name) { if $0 != "good" { throw Wrong() } } }
+        _ = environment.string("MISSING")
+        let error = #expect(throws: ConfigurationError.self) { try environment.check() }
+        #expect(error?.mistakes == ["A: no such thing", "MISSING is not set"])
+    }
+
     @Test("NAME_FILE gives a value by a file, without its last line end; a missing file is a mistake")
     func files() throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("secret-\(UUID())").path
