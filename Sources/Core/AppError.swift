@@ -49,4 +49,8 @@ public struct AppError: Error, Equatable, Sendable {
     public static let unauthenticated = AppError(.unauthenticated, "Missing or invalid credentials")
     public static let unavailable = AppError(
         .unavailable, "The service is not available for the moment. Try again.", retryAfterSeconds: 1)
+    /// The database went away between a change and its acknowledgement: it may have been made.
+    public static let outcomeUnknown = AppError(
+        .unavailable, "The connection to the database broke: the change may have been made. Look before trying again.",
+        retryAfterSeconds: 1)
 }

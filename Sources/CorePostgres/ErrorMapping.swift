@@ -7,14 +7,10 @@ func mapped<T>(_ work: () async throws -> T) async throws -> T {
 }
 
 enum ErrorMapping {
-    static let outcomeUnknown = AppError(
-        .unavailable, "The connection to the database broke: the change may have been made. Look before trying again.",
-        retryAfterSeconds: 1)
-
     static func map(_ error: any Error) -> any Error {
         switch error {
         case let error as PostgresError: map(error) ?? error
-        case PostgresUnavailable.outcomeUnknown: outcomeUnknown
+        case PostgresUnavailable.outcomeUnknown: AppError.outcomeUnknown
         case is PostgresUnavailable: AppError.unavailable
         case PostgresEncodingError.nul: AppError(.invalid, "Text may not have NUL characters.")
         case PostgresEncodingError.tooLarge: AppError(.tooLarge, "That is too large.")

@@ -11,10 +11,13 @@ struct Form: Sendable {
     let files: [String: Media.Draft]
     fileprivate let store: any ObjectStore
 
-    /// Runs `body`, which gives the files an owner; when it throws they are removed.
+    /// Runs `body`, which gives the files an owner; when it throws they are removed. Not when it is unknown whether the
+    /// rows were written: a row without its file is worse than a file without a row.
     func keepingFiles<T>(_ body: (Form) async throws -> T) async throws -> T {
         do {
             return try await body(self)
+        } catch let error as AppError where error == .outcomeUnknown {
+            throw error
         } catch {
             for file in files.values {
                 do {

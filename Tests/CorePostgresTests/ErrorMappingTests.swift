@@ -17,7 +17,7 @@ struct ErrorMappingTests {
             #expect(mapped?.code == .unavailable && mapped?.retryAfterSeconds == 1)
         }
         let unknown = ErrorMapping.map(PostgresUnavailable.outcomeUnknown) as? AppError
-        #expect(unknown == ErrorMapping.outcomeUnknown && unknown != .unavailable)
+        #expect(unknown == AppError.outcomeUnknown && unknown != .unavailable)
         for state in ["57014", "57P01", "57P03", "53300", "53100", "08006", "40001", "40P01", "55P03", "25006"] {
             #expect(code(PostgresError(sqlState: state)) == .unavailable, "\(state)")
         }
