@@ -112,6 +112,9 @@ public struct Gateway: Sendable {
         }
     }
 
+    /// For what is not even a request.
+    @Sendable public func refuse(_ error: HTTPError) -> HTTPResponse { ErrorAnswer.response(error) }
+
     /// For what goes wrong outside of a handler: malformed requests.
     @Sendable public func answer(to error: any Error, _ request: HTTPRequest) -> HTTPResponse {
         errors.response(to: error, request)
@@ -134,15 +137,21 @@ struct ErrorPolicy: Sendable {
         case is CancellationError:
             return ErrorAnswer.response(AppError.unavailable)
         default:
-            // The path may hold an id; a query could hold a token, so it stays out.
+            // The path may hold an id. A query could hold a token, so it stays out, as does the end of some paths.
             log.error(
                 "request failed",
                 [
-                    "method": .string(request.method.rawValue), "path": .string(request.path),
+                    "method": .string(request.method.rawValue), "path": .string(Self.logged(request.path)),
                     "error": .string(String(describing: error)),
                 ])
             return ErrorAnswer.internalError
         }
+    }
+
+    /// The path as a log may have it: the word of an unsubscribe link and the name of a file are left out.
+    static func logged(_ path: String) -> String {
+        for prefix in ["/unsubscribe/", "/uploads/"] where path.hasPrefix(prefix) { return prefix + "…" }
+        return path
     }
 }
 

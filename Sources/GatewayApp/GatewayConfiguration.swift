@@ -44,8 +44,8 @@ public struct GatewayConfiguration: Sendable {
     /// The first signs; a former one still verifies while its tokens live.
     private static func secrets(_ environment: inout Environment) -> [String] {
         let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
-        let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []
-        return [present.value] + former
+        guard environment.value("MARTLET_SECRET_FORMER") != nil else { return [present.value] }
+        return [present.value, environment.secret("MARTLET_SECRET_FORMER", bytesMin: SigningKeys.keyBytesMin).value]
     }
 
     /// Beside the program when installed, in the checkout otherwise.

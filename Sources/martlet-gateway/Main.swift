@@ -11,33 +11,29 @@ import ServiceKit
 @main
 enum Main {
     static func main() async {
-        exit(await ServiceRunner.run("martlet-gateway") { try build(try GatewayConfiguration(&$1), $0) })
+        exit(
+            await ServiceRunner.run("martlet-gateway") { context, environment in
+                let files = OffloadPool(name: "files", threads: 4, queueMax: 1024)
+                Startup.verify(&environment, files: files)
+                return try build(try GatewayConfiguration(&environment), context, files: files)
+            })
     }
 
-    private static func build(_ configuration: GatewayConfiguration, _ context: ServiceContext) throws -> Service {
+    private static func build(
+        _ configuration: GatewayConfiguration, _ context: ServiceContext, files: OffloadPool
+    ) throws -> Service {
         let log = context.log
         let database = Database(
-            try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops,
-            log: { log.warning("database", ["what": .string($0.kind.rawValue), "lane": .string($0.lane)]) })
+            try Startup.database(configuration.databaseURL.value), loops: context.loops,
+            log: { Startup.write($0, to: log) })
         let notify = configuration.notify
         let sessions = PostgresSessions(db: database, notify: notify)
-        let guardian = SessionGuard(sessions: sessions, clock: context.clock, log: context.log)
-        let files = OffloadPool(name: "files", threads: 4, queueMax: 1024)
-        let gateway = Gateway(
-            GatewayParts(
-                users: PostgresUsers(db: database, notify: notify), sessions: sessions,
-                companies: PostgresCompanies(db: database, notify: notify),
-                postings: PostgresPostings(db: database, notify: notify), search: PostgresSearch(db: database),
-                applications: PostgresApplications(db: database, notify: notify),
-                media: PostgresMedia(db: database, notify: notify), rooms: PostgresRooms(db: database),
-                alerts: PostgresAlerts(db: database, notify: notify),
-                store: try FolderStore(root: configuration.store, offload: files), keys: configuration.keys,
-                guardian: guardian,
-                clock: context.clock, metrics: context.metrics, log: context.log, openAPI: configuration.openAPI,
-                trusted: configuration.trusted, signInFailuresPerMinute: configuration.signInFailuresPerMinute,
-                registrationsPerMinute: configuration.registrationsPerMinute))
+        let guardian = SessionGuard(sessions: sessions, clock: context.clock, log: log)
+        let store = try FolderStore(root: configuration.store, offload: files)
+        let gateway = Gateway(Startup.parts(configuration, context, database, sessions, guardian, store))
         let server = HTTPServer(
-            loops: context.loops, address: configuration.address, onError: gateway.answer, handler: gateway.handle)
+            loops: context.loops, address: configuration.address, onRefusal: gateway.refuse, onError: gateway.answer,
+            handler: gateway.handle)
         let bus = PostgresBus(
             database: database, channels: ["martlet_session": { _ in guardian.wake() }],
             pause: { try await context.clock.sleep(seconds: Double($0)) })
@@ -45,12 +41,13 @@ enum Main {
         return Service(
             start: {
                 if notify { bus.start() }
-                Task { await guardian.run() }
+                guardian.start()
                 let address = try await server.start()
-                context.log.info("listening", ["address": .string(address.description)])
+                log.info("listening", ["address": .string(address.description)])
             },
             stop: { grace in
                 await server.drain(graceSeconds: grace)
+                await guardian.stop()
                 bus.stop()
                 await database.close()
             })

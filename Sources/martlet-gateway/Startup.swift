@@ -1,0 +1,56 @@
+import CoreHTTP
+import CorePostgres
+import EventLoop
+import GatewayApp
+import MediaStore
+import Postgres
+import ServiceKit
+
+/// What `main` needs besides wiring.
+enum Startup {
+    /// Values whose rules the modules know that use them: told together with all other mistakes.
+    static func verify(_ environment: inout Environment, files: OffloadPool) {
+        environment.verify("MARTLET_DATABASE_URL") { _ = try PostgresConfiguration(url: $0) }
+        environment.verify("MARTLET_STORE") { _ = try FolderStore(root: $0, offload: files) }
+    }
+
+    /// Nobody waits longer than 5 seconds for a server that is away or silent: a statement has its time, and then the
+    /// silence after it.
+    static func database(_ url: String) throws -> PostgresConfiguration {
+        var configuration = try PostgresConfiguration(url: url)
+        configuration.writeMilliseconds = 2_500
+        configuration.leasedMilliseconds = 2_500
+        configuration.lockMilliseconds = 2_000
+        configuration.silenceMilliseconds = 2_000
+        configuration.connectMilliseconds = 3_000
+        return configuration
+    }
+
+    /// A connection that came is news; one that went is a warning.
+    static func write(_ event: PostgresEvent, to log: Log) {
+        let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
+        switch event.kind {
+        case .connected, .listening: log.info("database", ["what": kind, "lane": lane])
+        case .connectFailed, .connectionLost:
+            log.warning("database", ["what": kind, "lane": lane, "reason": .string(event.reason)])
+        }
+    }
+
+    static func parts(
+        _ configuration: GatewayConfiguration, _ context: ServiceContext, _ database: Database,
+        _ sessions: PostgresSessions, _ guardian: SessionGuard, _ store: FolderStore
+    ) -> GatewayParts {
+        let notify = configuration.notify
+        return GatewayParts(
+            users: PostgresUsers(db: database, notify: notify), sessions: sessions,
+            companies: PostgresCompanies(db: database, notify: notify),
+            postings: PostgresPostings(db: database, notify: notify), search: PostgresSearch(db: database),
+            applications: PostgresApplications(db: database, notify: notify),
+            media: PostgresMedia(db: database, notify: notify), rooms: PostgresRooms(db: database),
+            alerts: PostgresAlerts(db: database, notify: notify), store: store, keys: configuration.keys,
+            guardian: guardian, clock: context.clock, metrics: context.metrics, log: context.log,
+            openAPI: configuration.openAPI, trusted: configuration.trusted,
+            signInFailuresPerMinute: configuration.signInFailuresPerMinute,
+            registrationsPerMinute: configuration.registrationsPerMinute)
+    }
+}
