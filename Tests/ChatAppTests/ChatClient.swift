@@ -71,7 +71,7 @@ final class ChatClient: Sendable {
     }
 
     /// The next frame of this type; messages on the way are remembered.
-    func next(_ type: String, seconds: Double = 20) async throws -> Frame {
+    func next(_ type: String, seconds: Double = 90) async throws -> Frame {
         while true {
             let frame = try Frame(try await socket.nextText(seconds: seconds))
             note(frame)
@@ -81,7 +81,7 @@ final class ChatClient: Sendable {
     }
 
     /// Waits until this client has the message of a room with this seq.
-    func until(room: Int64, seq: Int64, seconds: Double = 20) async throws {
+    func until(room: Int64, seq: Int64, seconds: Double = 90) async throws {
         while last(room) < seq { _ = try await next("message", seconds: seconds) }
     }
 
@@ -99,7 +99,7 @@ final class ChatClient: Sendable {
     }
 
     /// The code of the server's close.
-    func closeCode(seconds: Double = 20) async throws -> UInt16 {
+    func closeCode(seconds: Double = 90) async throws -> UInt16 {
         while true {
             switch try await socket.next(seconds: seconds) {
             case .closed(let code, _): return code

@@ -133,12 +133,12 @@ public final class WebSocketClient: Sendable {
     // MARK: Receiving
 
     /// The next of what came, in order.
-    public func next(seconds: Double = 10) async throws -> Received {
+    public func next(seconds: Double = 90) async throws -> Received {
         try await wait(seconds: seconds) { !$0.inbox.isEmpty }
         return state.withLock { $0.inbox.removeFirst() }
     }
 
-    public func nextText(seconds: Double = 10) async throws -> String {
+    public func nextText(seconds: Double = 90) async throws -> String {
         let received = try await next(seconds: seconds)
         guard case .text(let text) = received else { throw Failure(description: "not a text but \(received)") }
         return text

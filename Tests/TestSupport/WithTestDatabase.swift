@@ -32,9 +32,9 @@ public struct TestDatabase: Sendable {
         configuration.leasedMax = 2
         configuration.applicationName = "martlet-test"
         // The machine is shared: a read by key that waits for a core is no failure of the test.
-        configuration.shortMilliseconds = 5_000
-        configuration.longMilliseconds = 20_000
-        configuration.acquireMilliseconds = 20_000
+        configuration.shortMilliseconds = 30_000
+        configuration.longMilliseconds = 60_000
+        configuration.acquireMilliseconds = 60_000
         return configuration
     }
 
