@@ -24,7 +24,8 @@ def free_port() -> int:
 
 def answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=2):
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            answer.read()
             return True
     except urllib.error.HTTPError as error:
         return error.code < 500
