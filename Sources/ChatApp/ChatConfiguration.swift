@@ -14,6 +14,7 @@ public struct ChatConfiguration: Sendable {
     /// Off: nothing listens or notifies; polling does it all, slower.
     public let notify: Bool
     public let instance: String
+    public let limits: ChatLimits
 
     public init(_ environment: inout Environment) throws {
         address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8082")
@@ -28,6 +29,13 @@ public struct ChatConfiguration: Sendable {
                 "MARTLET_INSTANCE is \"\(name)\"; it has 1 to \(Self.instanceLengthMax) letters, digits, `.`, `_`, `-`")
         }
         instance = name
+        var limits = ChatLimits()
+        limits.sendsPerSecond = environment.int(
+            "MARTLET_CHAT_SENDS_PER_SECOND", default: limits.sendsPerSecond, in: 1...100_000)
+        limits.sendsBurstMax = 3 * limits.sendsPerSecond
+        limits.socketsPerUserMax = environment.int(
+            "MARTLET_CHAT_SOCKETS_PER_USER", default: limits.socketsPerUserMax, in: 1...10_000)
+        self.limits = limits
         // The first signs; a former one still verifies while its tokens live.
         let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
         let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []

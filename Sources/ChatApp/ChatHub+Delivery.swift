@@ -38,31 +38,40 @@ extension ChatHub {
                 guard seq == position + 1 else { break }
                 position = seq
                 room.position = position
-                for user in room.users.values {
-                    for socket in user.sockets where socket.connection.state == .ready {
-                        count += give(socket, delivery.room, seq, frame)
-                    }
-                }
+                let live = room.live
+                count += live.count
+                socketLoop?.assumeIsolated { $0.send(frame, to: live) }
+                // Ahead until now, and where the room is from here on.
+                for socket in room.apart where socket.cursors[delivery.room] == seq { settle(socket, delivery.room) }
             }
         }
         parts.delivered.add(count)
     }
 
-    private func give(_ socket: HubSocket, _ room: Room.ID, _ seq: Int64, _ frame: SharedFrame) -> Int {
-        if !socket.cursors.isEmpty, let cursor = socket.cursors[room] {
-            // Ahead until now, and where the room is from here on; or behind, and brought along by reading.
-            if cursor == seq { socket.cursors[room] = nil }
-            return 0
+    /// From here on the socket is given what the room is given.
+    private func settle(_ socket: HubSocket, _ room: Room.ID) {
+        socket.cursors[room] = nil
+        guard let hubRoom = rooms[room] else { return }
+        hubRoom.apart.removeAll { $0 === socket }
+        hubRoom.live.append(socket.handle.id)
+    }
+
+    /// The socket is given nothing more of the room, live or read.
+    func detach(_ socket: HubSocket, _ room: Room.ID) {
+        guard let hubRoom = rooms[room] else { return }
+        if socket.cursors.removeValue(forKey: room) != nil {
+            hubRoom.apart.removeAll { $0 === socket }
+        } else if let index = hubRoom.live.firstIndex(of: socket.handle.id) {
+            hubRoom.live.swapAt(index, hubRoom.live.count - 1)
+            hubRoom.live.removeLast()
         }
-        socket.handle.send(frame)
-        return 1
     }
 
     /// Compares a socket's cursor with the room.
     func resolve(_ socket: HubSocket, _ room: Room.ID) {
         guard let cursor = socket.cursors[room], let position = rooms[room]?.position else { return }
         if cursor == position {
-            socket.cursors[room] = nil
+            settle(socket, room)
         } else if cursor < position {
             behind.append(BehindEntry(socket: socket.handle.id, room: room))
             catchUp()

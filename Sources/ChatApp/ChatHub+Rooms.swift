@@ -88,9 +88,6 @@ extension ChatHub {
                 }
             }
         }
-        for room in gone {
-            for socket in user.sockets { socket.cursors[room] = nil }
-        }
         enter(user, fresh)
         for socket in user.sockets where socket.connection.state == .ready {
             for room in fresh {
@@ -123,6 +120,7 @@ extension ChatHub {
         for room in list {
             guard let hubRoom = rooms[room] else { continue }
             hubRoom.users[user.id] = nil
+            for socket in user.sockets { detach(socket, room) }
             for socket in user.sockets where socket.focus.contains(room) {
                 socket.focus.removeAll { $0 == room }
                 hubRoom.focused.removeAll { $0 === socket }
@@ -160,6 +158,7 @@ extension ChatHub {
         } else {
             socket.cursors[room.id] = seq
         }
+        rooms[room.id]?.apart.append(socket)
         resolve(socket, room.id)
     }
 }

@@ -41,6 +41,8 @@ actor ChatHub: WebSocketDelegate {
     var behind: [BehindEntry] = []
     var isCatchingUp = false
 
+    /// The owner of the handles.
+    var socketLoop: WebSocketLoop?
     private var outbox: [SendBatcher.Send] = []
     private var greeting: [Int: UInt64] = [:]
     private var ticker: LoopTimer?
@@ -87,6 +89,7 @@ actor ChatHub: WebSocketDelegate {
 
     private func open(_ handle: WebSocketHandle) {
         guard !isDraining else { return handle.close(.serviceRestart, retryAfter()) }
+        socketLoop = handle.actor
         let now = loop.nowMilliseconds
         let socket = HubSocket(handle, limits: limits, now: now)
         sockets[handle.id] = socket
@@ -109,7 +112,7 @@ actor ChatHub: WebSocketDelegate {
         greeting[socket.handle.id] = nil
         socket.connection.closed()
         for room in socket.focus { rooms[room]?.focused.removeAll { $0 === socket } }
-        socket.cursors = [:]
+        for room in socket.user?.rooms ?? [] { detach(socket, room) }
         if sockets.isEmpty { ticker = nil }
         guard let user = socket.user else { return }
         socket.user = nil

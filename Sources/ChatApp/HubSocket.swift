@@ -50,6 +50,10 @@ final class HubRoom {
     /// The last seq that the hub's sockets were given; nil until the feed has said from where on it delivers.
     var position: Int64?
     var users: [User.ID: HubUser] = [:]
+    /// Handles of the sockets that are where the room is, and are given what comes next.
+    var live: [Int] = []
+    /// Sockets that have a cursor in this room.
+    var apart: [HubSocket] = []
     var focused: [HubSocket] = []
 }
 

@@ -16,8 +16,9 @@ final class Socket {
     let isCompressing: Bool
     var state = State.open
     var reader: FrameReader
-    /// Frames of this turn.
-    var due: [[UInt8]] = []
+    /// Frames of this turn. Nearly always one: it needs no array.
+    var due: [UInt8] = []
+    var more: [[UInt8]] = []
     var dueBytes = 0
     /// In the list of those that the turn's end flushes.
     var isDirty = false
@@ -37,4 +38,15 @@ final class Socket {
     }
 
     var bufferedBytes: Int { dueBytes + stream.pendingBytes }
+
+    func append(_ bytes: [UInt8]) {
+        if dueBytes == 0 { due = bytes } else { more.append(bytes) }
+        dueBytes += bytes.count
+    }
+
+    func dropDue() {
+        due = []
+        more = []
+        dueBytes = 0
+    }
 }

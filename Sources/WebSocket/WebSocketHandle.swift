@@ -3,7 +3,8 @@ import HTTPServer
 /// A socket, from any thread. When the socket is gone its methods do nothing.
 public struct WebSocketHandle: Sendable, Hashable {
     public let id: Int
-    let actor: WebSocketLoop
+    /// Who owns it.
+    public let actor: WebSocketLoop
 
     /// Sends a text message. The caller answers for its being UTF-8.
     public func send(text: [UInt8]) { send(SharedFrame(text: text)) }

@@ -10,10 +10,17 @@ public actor WebSocketLoop {
 
     /// Seconds between two looks at all sockets: pings and deadlines are as coarse as this.
     private static let tickSeconds = 1
+    /// Of an id: the lower bits are the place, the upper ones tell its owners apart.
+    private static let slotBits = 31
+    private static let slotMask = (1 << slotBits) - 1
 
     private let delegate: any WebSocketDelegate
-    private var sockets: [Int: Socket] = [:]
-    private var lastID = 0
+    /// An id is the place of a socket here and how often the place was taken: found without hashing.
+    private var slots: [Socket?] = []
+    private var free: [Int] = []
+    private var taken = 0
+    /// Sockets that are not gone, those that are being closed included.
+    public private(set) var count = 0
     private var dirty: [Socket] = []
     private var gather: [UInt8] = []
     private var ticker: LoopTimer?
@@ -28,12 +35,9 @@ public actor WebSocketLoop {
         self.delegate = delegate
     }
 
-    /// Sockets that are not gone, those that are being closed included.
-    public var count: Int { sockets.count }
-
     /// Returns when the last socket is gone. Sockets that are being closed are gone after `closeSecondsMax`.
     public func untilEmpty() async {
-        guard !sockets.isEmpty else { return }
+        guard count > 0 else { return }
         await withCheckedContinuation { emptied.append($0) }
     }
 
@@ -60,26 +64,40 @@ public actor WebSocketLoop {
     /// - Parameter leftover: what the peer sent behind its handshake.
     public func adopt(_ stream: TCPStream, leftover: [UInt8], compression: Bool) {
         guard stream.isOpen else { return }
-        lastID += 1
-        let socket = Socket(id: lastID, stream: stream, limits: limits, compression: compression, now: now)
-        let id = lastID
+        let id = makeID()
+        let socket = Socket(id: id, stream: stream, limits: limits, compression: compression, now: now)
         stream.onRead = { [unowned socket] bytes in self.received(socket, bytes) }
         stream.onEnd = { [unowned socket] in self.peerEnded(socket) }
         stream.onDrain = { [unowned socket] in self.drained(socket) }
         stream.onClose = { _ in self.streamClosed(id) }
-        sockets[id] = socket
+        slots[id & Self.slotMask] = socket
+        count += 1
         if ticker == nil {
             let ticker = LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.tick() } }
             ticker.start(milliseconds: UInt64(Self.tickSeconds) * 1000, repeating: UInt64(Self.tickSeconds) * 1000)
             self.ticker = ticker
         }
         stream.startReading()
-        guard sockets.count <= limits.socketsMax else {
+        guard count <= limits.socketsMax else {
             beginClose(socket, .tryAgainLater, "Too many connections.")
             return
         }
         delegate.opened(handle(id))
         if !leftover.isEmpty { leftover.withUnsafeBytes { received(socket, $0) } }
+    }
+
+    private func makeID() -> Int {
+        taken &+= 1
+        if let slot = free.popLast() { return (taken & Self.slotMask) << Self.slotBits | slot }
+        slots.append(nil)
+        return (taken & Self.slotMask) << Self.slotBits | slots.count - 1
+    }
+
+    @inline(__always)
+    private func socket(_ id: Int) -> Socket? {
+        let slot = id & Self.slotMask
+        guard slot < slots.count, let socket = slots[slot], socket.id == id else { return nil }
+        return socket
     }
 
     private func handle(_ id: Int) -> WebSocketHandle { WebSocketHandle(id: id, actor: self) }
@@ -170,13 +188,15 @@ public actor WebSocketLoop {
     }
 
     private func streamClosed(_ id: Int) {
-        guard let socket = sockets.removeValue(forKey: id) else { return }
+        guard let socket = socket(id) else { return }
+        slots[id & Self.slotMask] = nil
+        free.append(id & Self.slotMask)
+        count -= 1
         if socket.state == .open, socket.unreported == nil { socket.unreported = .abnormal }
         socket.state = .gone
-        socket.due = []
-        socket.dueBytes = 0
+        socket.dropDue()
         if socket.unreported != nil { markDirty(socket) }
-        guard sockets.isEmpty else { return }
+        guard count == 0 else { return }
         ticker = nil
         for continuation in emptied { continuation.resume() }
         emptied = []
@@ -184,10 +204,15 @@ public actor WebSocketLoop {
 
     // MARK: Writing
 
-    func bufferedBytes(_ id: Int) -> Int { sockets[id]?.bufferedBytes ?? 0 }
+    func bufferedBytes(_ id: Int) -> Int { socket(id)?.bufferedBytes ?? 0 }
+
+    /// The same frame to many sockets of this loop, by their handles' ids.
+    public func send(_ frame: SharedFrame, to ids: [Int]) {
+        for id in ids { send(frame, to: id) }
+    }
 
     func send(_ frame: SharedFrame, to id: Int) {
-        guard let socket = sockets[id], socket.state == .open else { return }
+        guard let socket = socket(id), socket.state == .open else { return }
         guard socket.isCompressing else { return write(frame.bytes, to: socket) }
         let deflater = deflater ?? Deflater()
         self.deflater = deflater
@@ -199,16 +224,14 @@ public actor WebSocketLoop {
         guard waiting == 0 || waiting + bytes.count <= limits.outboundBytesMax else {
             return closeSlow(socket)
         }
-        socket.due.append(bytes)
-        socket.dueBytes += bytes.count
+        socket.append(bytes)
         markDirty(socket)
         if socket.dueBytes >= limits.dueBytesMax { flush(socket) }
     }
 
     /// What waits is at a frame's boundary, so the close frame can stand behind what the kernel has not taken yet.
     private func closeSlow(_ socket: Socket) {
-        socket.due = []
-        socket.dueBytes = 0
+        socket.dropDue()
         socket.unreported = .tryAgainLater
         beginClose(socket, .tryAgainLater, "Too slow a reader.")
     }
@@ -234,16 +257,16 @@ public actor WebSocketLoop {
     }
 
     private func flush(_ socket: Socket) {
-        guard !socket.due.isEmpty else { return }
-        if socket.due.count == 1 {
-            socket.stream.write(socket.due[0])
+        guard socket.dueBytes > 0 else { return }
+        if socket.more.isEmpty {
+            socket.stream.write(socket.due)
         } else {
             gather.removeAll(keepingCapacity: true)
-            for bytes in socket.due { gather += bytes }
+            gather += socket.due
+            for bytes in socket.more { gather += bytes }
             socket.stream.write(gather)
         }
-        socket.due = []
-        socket.dueBytes = 0
+        socket.dropDue()
         if socket.state == .failed { halfClose(socket) }
     }
 
@@ -258,7 +281,7 @@ public actor WebSocketLoop {
     // MARK: Closing
 
     func close(_ id: Int, _ code: CloseCode, _ reason: String) {
-        guard let socket = sockets[id], socket.state == .open else { return }
+        guard let socket = socket(id), socket.state == .open else { return }
         beginClose(socket, code, reason)
     }
 
@@ -266,9 +289,7 @@ public actor WebSocketLoop {
         guard socket.state == .open else { return }
         socket.state = .closing
         socket.closesAt = now + UInt32(limits.closeSecondsMax)
-        let bytes = SharedFrame.close(code, reason: reason).bytes
-        socket.due.append(bytes)
-        socket.dueBytes += bytes.count
+        socket.append(SharedFrame.close(code, reason: reason).bytes)
         markDirty(socket)
     }
 
@@ -293,7 +314,7 @@ public actor WebSocketLoop {
 
     private func tick() {
         let now = now
-        for socket in sockets.values {
+        for case let socket? in slots {
             switch socket.state {
             case .open:
                 let silent = Int(now &- socket.heardAt)

@@ -20,15 +20,19 @@ enum Main {
         let log = context.log.with(["instance": .string(configuration.instance)])
         let database = Database(
             try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops,
-            log: { log.warning("database", ["what": .string($0.kind.rawValue), "lane": .string($0.lane)]) })
+            log: { event in
+                let isGood = event.kind == .connected || event.kind == .listening
+                (isGood ? log.debug : log.warning)(
+                    "database", ["what": .string(event.kind.rawValue), "lane": .string(event.lane)])
+            })
         let notify = configuration.notify
         let instances = PostgresChatInstances(db: database)
         let guardian = SessionGuard(
             sessions: PostgresSessions(db: database, notify: notify), clock: context.clock, log: log)
         let chat = ChatService(
             instance: configuration.instance, loops: context.loops, rooms: PostgresRooms(db: database, notify: notify),
-            keys: configuration.keys, guardian: guardian, notify: notify, clock: context.clock, log: log,
-            metrics: context.metrics)
+            keys: configuration.keys, guardian: guardian, notify: notify,
+            limits: configuration.limits, clock: context.clock, log: log, metrics: context.metrics)
         let server = chat.server(address: configuration.address, loops: context.loops)
         let bus = PostgresBus(
             database: database,
