@@ -1,5 +1,7 @@
 """The whole path of a job board, walked with third-party clients against the real processes."""
 
+import subprocess
+import sys
 import time
 from typing import Callable
 
@@ -9,7 +11,7 @@ from chat import Chat
 from inbox import Inbox, one_click, text
 from pdf import curriculum_vitae
 from people import Person, new_word
-from stack import Stack
+from stack import ROOT, Stack
 from waiting import until
 
 SESSION_END_SECONDS_MAX = 1.0  # Log-out acts on every instance within a second.
@@ -246,3 +248,26 @@ def test_a_fitting_posting_is_mailed_once_and_one_click_ends_it(
     assert requests.post(link, data=form, timeout=10).status_code == 200, "a second click does no harm"
     forged = link[:-4] + ("0000" if link[-4:] != "0000" else "1111")
     assert requests.post(forged, data=form, timeout=10).status_code in (400, 404)
+
+
+def test_the_chat_script_of_the_tour_talks(stack: Stack, accepted: Callable) -> None:
+    them = accepted()
+
+    def talk(token: str) -> subprocess.Popen:
+        command = [sys.executable, "-u", str(ROOT / "ops/scripts/chat"), token, f"ws{stack.base[4:]}/chat"]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    listening, speaking = talk(them.applicant.jwt), talk(them.representative.jwt)
+    assert listening.stdout and listening.stdin
+    # It has greeted when it shows the first message of the room.
+    shown = [listening.stdout.readline(), listening.stdout.readline()]
+    assert "Application accepted" in shown[1]
+    speaking.communicate("Hello from a terminal\n", timeout=30)
+    assert speaking.returncode == 0
+    assert listening.stdout.readline() == (
+        f"[{them.room} #2] user {them.representative.id}: Hello from a terminal\n"
+    )
+    listening.communicate("", timeout=30)
+    refused = talk("nonsense")
+    said, _ = refused.communicate("Hello\n", timeout=30)
+    assert refused.returncode == 1 and said == "The server does not accept this token.\n"
