@@ -130,8 +130,8 @@ struct LaneTests {
             func read(_ lane: some SQLExecutor) async throws -> String? {
                 try await lane.first(settings) { try $0.get(0, as: String.self) }
             }
-            #expect(try await read(db.short) == "UTC warning on 5s martlet-test/short")
-            #expect(try await read(db.long) == "UTC warning on 20s martlet-test/long")
+            #expect(try await read(db.short) == "UTC warning on 30s martlet-test/short")
+            #expect(try await read(db.long) == "UTC warning on 1min martlet-test/long")
             #expect(try await read(db.write) == "UTC warning off 5s martlet-test/write")
             let leased = try await db.session { try await read($0) }
             #expect(leased == "UTC warning off 30s martlet-test/leased")
