@@ -10,10 +10,7 @@ import ServiceKit
 @main
 enum Main {
     static func main() async {
-        exit(
-            await ServiceRunner.run("martlet-chat") { context, environment in
-                try build(try ChatConfiguration(&environment), context)
-            })
+        exit(await ServiceRunner.run("martlet-chat") { try build(try ChatConfiguration(&$1), $0) })
     }
 
     private static func build(_ configuration: ChatConfiguration, _ context: ServiceContext) throws -> Service {
@@ -41,16 +38,19 @@ enum Main {
         context.health.require("sessions") { guardian.problem }
         return Service(
             start: {
-                try await chat.start()
-                try await instances.start(configuration.instance, internalAddress: "")
+                guardian.start()
+                try await Startup.whenDatabaseIsThere(context) {
+                    try await chat.start()
+                    try await instances.start(configuration.instance, internalAddress: "")
+                }
                 if notify { bus.start() }
-                Task { await guardian.run() }
                 let address = try await server.start()
                 log.info("listening", ["address": .string(address.description)])
             },
             stop: { grace in
                 await chat.drain()
                 await server.drain(graceSeconds: grace)
+                await guardian.stop()
                 try? await instances.stop(configuration.instance)
                 bus.stop()
                 await database.close()

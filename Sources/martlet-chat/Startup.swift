@@ -1,0 +1,32 @@
+import Core
+import Postgres
+import ServiceKit
+
+/// What `main` needs besides wiring.
+enum Startup {
+    static let retrySeconds = 1.0
+
+    /// Runs what begins with a look at the database, again and again until it is there: the process is alive and not
+    /// ready in the meantime, so nobody has to start it a second time.
+    static func whenDatabaseIsThere(_ context: ServiceContext, _ body: () async throws -> Void) async throws {
+        var told = false
+        while true {
+            do {
+                return try await body()
+            } catch let error as AppError where error.code == .unavailable {
+                if !told { context.log.warning("waiting for the database") }
+                told = true
+                try await context.clock.sleep(seconds: retrySeconds)
+            }
+        }
+    }
+
+    /// A connection that came is news; one that went is a warning.
+    static func write(_ event: PostgresEvent, to log: Log) {
+        let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
+        switch event.kind {
+        case .connected, .listening: log.info("database", ["what": kind, "lane": lane])
+        case .connectFailed, .connectionLost: log.warning("database", ["what": kind, "lane": lane])
+        }
+    }
+}
