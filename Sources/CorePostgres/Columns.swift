@@ -51,25 +51,26 @@ enum Columns {
 
 /// The joins that bring those columns in.
 enum Joins {
-    /// To `p`: its company with the logo.
+    /// To `p`: its company with the logo. Without a logo nobody looks for variants, which took longer than all the
+    /// rest of a read by key.
     static let companyOfPosting: SQL =
         """
         JOIN companies c ON c.id = p.company_id
         LEFT JOIN media l ON l.id = c.logo_media_id
-        LEFT JOIN LATERAL (
+        LEFT JOIN LATERAL (SELECT CASE WHEN l.id IS NOT NULL THEN (
           SELECT string_agg(concat_ws(E'\\t', v.name, v.storage_key, v.hash, v.mime, v.ext, v.bytes, v.width, v.height),
-                            E'\\n') AS packed
-          FROM media_variants v WHERE v.media_id = l.id) lv ON true
+                            E'\\n')
+          FROM media_variants v WHERE v.media_id = l.id) END AS packed) lv ON true
         """
 
     /// To `c`: its logo.
     static let logoOfCompany: SQL =
         """
         LEFT JOIN media l ON l.id = c.logo_media_id
-        LEFT JOIN LATERAL (
+        LEFT JOIN LATERAL (SELECT CASE WHEN l.id IS NOT NULL THEN (
           SELECT string_agg(concat_ws(E'\\t', v.name, v.storage_key, v.hash, v.mime, v.ext, v.bytes, v.width, v.height),
-                            E'\\n') AS packed
-          FROM media_variants v WHERE v.media_id = l.id) lv ON true
+                            E'\\n')
+          FROM media_variants v WHERE v.media_id = l.id) END AS packed) lv ON true
         """
 
     /// To `a`: its CV, and the room if there is one.
