@@ -32,7 +32,8 @@ enum Main {
         let store = try FolderStore(root: configuration.store, offload: files)
         let gateway = Gateway(Startup.parts(configuration, context, database, sessions, guardian, store))
         let server = HTTPServer(
-            loops: context.loops, address: configuration.address, onRefusal: gateway.refuse, onError: gateway.answer,
+            loops: context.loops, address: configuration.address, limits: Startup.limits, onRefusal: gateway.refuse,
+            onError: gateway.answer,
             handler: gateway.handle)
         let bus = PostgresBus(
             database: database, channels: ["martlet_session": { _ in guardian.wake() }],

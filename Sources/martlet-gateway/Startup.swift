@@ -2,12 +2,21 @@ import CoreHTTP
 import CorePostgres
 import EventLoop
 import GatewayApp
+import HTTPServer
 import MediaStore
 import Postgres
 import ServiceKit
 
 /// What `main` needs besides wiring.
 enum Startup {
+    /// A refused body is read to its end up to this size: a proxy that is cut off while it still sends tells its client
+    /// that nobody is there, and not what was wrong.
+    static var limits: HTTPLimits {
+        var limits = HTTPLimits()
+        limits.discardedBytesMax = 32 << 20
+        return limits
+    }
+
     /// Values whose rules the modules know that use them: told together with all other mistakes.
     static func verify(_ environment: inout Environment, files: OffloadPool) {
         environment.verify("MARTLET_DATABASE_URL") { _ = try PostgresConfiguration(url: $0) }
