@@ -12,6 +12,9 @@ public struct JobPosting: Sendable, Equatable, Identifiable {
     /// What people see.
     public enum Standing: String, Sendable {
         case draft, published, closed, expired
+
+        /// The contracts' word for it; lists are filtered and sorted by this word.
+        public var word: String { self == .published ? "available" : rawValue }
     }
 
     /// A company's own list goes out as one answer: more of either is left out, the oldest first.
