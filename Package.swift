@@ -61,17 +61,21 @@ let package = Package(
         module("Crypto", ["Copenssl", "Cargon2"]),
         module("MediaTools", ["Cvips", "Cpoppler", "Cmagic", "Cseccomp"]),
         module("SafeHTML", ["Cgumbo"]),
+        module("JSON", []),
         module("ServiceKit", ["EventLoop", "HTTPServer"]),
 
         // The product.
         module("Core", []),
         module("CorePostgres", ["Core", "Postgres"]),
         module("MediaStore", ["Core", "EventLoop"]),
-        module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
-        module("GatewayApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "SafeHTML", "ServiceKit"]),
-        module("ChatApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "WebSocket", "ServiceKit"]),
+        module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit"]),
+        module(
+            "GatewayApp",
+            ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "SafeHTML", "ServiceKit"]),
+        module(
+            "ChatApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "WebSocket", "ServiceKit"]),
         module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "Transfer", "ServiceKit"]),
-        module("OperatorApp", ["Core", "Crypto", "SafeHTML", "ServiceKit"]),
+        module("OperatorApp", ["Core", "Crypto", "JSON", "SafeHTML", "ServiceKit"]),
 
         program(
             "martlet-gateway",
@@ -103,6 +107,7 @@ let package = Package(
         tests("CryptoTests", ["Crypto"]),
         tests("MediaToolsTests", ["MediaTools"]),
         tests("SafeHTMLTests", ["SafeHTML"]),
+        tests("JSONTests", ["JSON"]),
         tests("ServiceKitTests", ["EventLoop", "HTTPServer", "ServiceKit"]),
         tests("CoreTests", ["Core"]),
         tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "TestSupport"]),
@@ -126,7 +131,7 @@ let package = Package(
                 "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "ServiceKit",
                 "TestSupport", "Transfer", "WorkerApp",
             ]),
-        tests("OperatorAppTests", ["Core", "CorePostgres", "OperatorApp", "Postgres", "TestSupport"]),
+        tests("OperatorAppTests", ["Core", "CorePostgres", "JSON", "OperatorApp", "Postgres", "TestSupport"]),
         tests("TidyTests", []),
     ]
 )

@@ -1,4 +1,5 @@
 import Core
+import JSON
 
 /// What a client says (docs/chat-protocol.md).
 enum ClientFrame: Equatable {
@@ -17,16 +18,27 @@ enum ClientFrame: Equatable {
         var clientID: String?
     }
 
+    /// Ours have two levels.
+    private static let limits = {
+        var limits = JSONLimits()
+        limits.depthMax = 16
+        return limits
+    }()
+
     /// - Parameter resumeMax: more rooms than this in a resume map are no client of ours.
     static func parse(_ text: [UInt8], resumeMax: Int) throws(Fault) -> ClientFrame {
         var members = Members()
         do throws(JSONFault) {
-            var reader = JSONReader(text)
-            try reader.document { reader, key throws(JSONFault) in
-                try members.read(key, from: &reader, resumeMax: resumeMax)
+            var reader = JSONReader(text, limits: Self.limits)
+            try reader.document { reader throws(JSONFault) in
+                try reader.object { reader, key throws(JSONFault) in
+                    try members.read(key, from: &reader, resumeMax: resumeMax)
+                }
             }
         } catch {
-            throw Fault(message: error.message, room: members.room, clientID: members.id)
+            throw Fault(
+                message: "The frame cannot be read: \(error.reason), at byte \(error.offset).", room: members.room,
+                clientID: members.id)
         }
         return try members.frame()
     }
@@ -58,10 +70,10 @@ enum ClientFrame: Equatable {
                 try reader.object { reader, key throws(JSONFault) in
                     let seq = try reader.integer()
                     guard let room = Room.ID(text: key), seq >= 0 else {
-                        throw JSONFault(message: "resume maps room ids to seqs.")
+                        throw reader.fault("resume maps room ids to seqs")
                     }
                     guard resume.count < resumeMax else {
-                        throw JSONFault(message: "resume has at most \(resumeMax) rooms.")
+                        throw reader.fault("resume has at most \(resumeMax) rooms")
                     }
                     resume[room] = seq
                 }

@@ -1,6 +1,7 @@
 import Core
 import CoreHTTP
 import Foundation
+import JSON
 import WebSocket
 
 /// What the server says (docs/chat-protocol.md), as JSON text.

@@ -1,5 +1,6 @@
 import Core
 import HTTPServer
+import JSON
 
 /// Errors as the clients know them: `{"data":null,"error":{"status","name","message","details"}}` (contracts: Strapi
 /// v4).

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import JSON
 
 /// Named values from outside, by JSON or by a form: each is taken by name and type, and a wrong one is told with its
 /// path. Nothing is taken that was not asked for, so there is no mass assignment.

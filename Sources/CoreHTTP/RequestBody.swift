@@ -1,5 +1,6 @@
 import Core
 import HTTPServer
+import JSON
 
 extension HTTPRequest {
     /// The bytes a JSON body may have: the longest description, escaped, fits.
@@ -13,7 +14,12 @@ extension HTTPRequest {
             throw AppError(.unsupportedType, "Send the body as application/json.")
         }
         let bytes = try await body.collect(max: Self.jsonBytesMax)
-        return bytes.isEmpty ? .object([:]) : try JSONValue(parsing: bytes)
+        guard !bytes.isEmpty else { return .object([:]) }
+        do throws(JSONFault) {
+            return try JSONValue(parsing: bytes)
+        } catch {
+            throw AppError(.invalid, "The body is not valid JSON: \(error.reason), at byte \(error.offset).")
+        }
     }
 
     /// The fields of a JSON object; of its `data` when it has the envelope.

@@ -4,6 +4,7 @@ import Crypto
 import EventLoop
 import Foundation
 import HTTPServer
+import JSON
 import ServiceKit
 
 /// Register, sign in, refresh, log out, and one's own profile (contracts: Strapi's users-permissions routes).

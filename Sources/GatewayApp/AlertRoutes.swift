@@ -1,6 +1,7 @@
 import Core
 import CoreHTTP
 import HTTPServer
+import JSON
 
 struct AlertRoutes: Sendable {
     let alerts: any AlertRepository

@@ -1,6 +1,7 @@
 import Core
 import CoreHTTP
 import HTTPServer
+import JSON
 
 struct ApplicationRoutes: Sendable {
     let parts: GatewayParts

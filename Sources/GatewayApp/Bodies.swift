@@ -1,6 +1,7 @@
 import Core
 import CoreHTTP
 import Foundation
+import JSON
 import SafeHTML
 
 /// A user as the clients know one: flat, every text present.

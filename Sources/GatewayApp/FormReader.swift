@@ -3,6 +3,7 @@ import CoreHTTP
 import Crypto
 import Foundation
 import HTTPServer
+import JSON
 
 /// What a form brought: text fields, and files that lie in the object store but belong to nobody yet.
 struct Form: Sendable {

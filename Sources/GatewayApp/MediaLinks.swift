@@ -2,6 +2,7 @@ import Core
 import CoreHTTP
 import Crypto
 import Foundation
+import JSON
 import ServiceKit
 
 /// The addresses of media, relative as the clients expect them. Logos are public; everything else has an address that

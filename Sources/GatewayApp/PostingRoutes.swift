@@ -3,6 +3,7 @@ import CoreHTTP
 import EventLoop
 import Foundation
 import HTTPServer
+import JSON
 import SafeHTML
 
 /// Postings; on the wire they are the contract's `jobs`.

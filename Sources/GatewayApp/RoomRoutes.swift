@@ -1,6 +1,7 @@
 import Core
 import CoreHTTP
 import HTTPServer
+import JSON
 
 /// Reading rooms without a socket. Sending is the chat service's.
 struct RoomRoutes: Sendable {

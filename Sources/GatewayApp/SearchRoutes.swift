@@ -2,6 +2,7 @@ import Core
 import CoreHTTP
 import Crypto
 import HTTPServer
+import JSON
 import ServiceKit
 
 struct SearchRoutes: Sendable {

@@ -3,6 +3,7 @@ import CoreHTTP
 import Crypto
 import Foundation
 import HTTPServer
+import JSON
 
 /// Files in and out. What is served has the type that its content was found to have, never the one somebody said.
 struct UploadRoutes: Sendable {

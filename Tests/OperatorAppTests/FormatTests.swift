@@ -57,7 +57,7 @@ enum Fixture {
 
     static func fields(_ text: String, replacing old: String = "", with new: String = "") throws -> RecordFields {
         let text = old.isEmpty ? text : text.replacing(old, with: new)
-        guard case .object(let object) = try JSONParser.parse(Array(text.utf8)) else { throw ImportError("no object") }
+        guard case .object(let object) = try OrderedJSON.parse(Array(text.utf8)) else { throw ImportError("no object") }
         return RecordFields(object: object)
     }
 }

@@ -1,11 +1,12 @@
 import Foundation
+import JSON
 import Testing
 
 @testable import OperatorApp
 
 @Suite("JSON of sources")
 struct JSONTests {
-    private func parse(_ text: String) throws -> JSONValue { try JSONParser.parse(Array(text.utf8)) }
+    private func parse(_ text: String) throws -> OrderedJSON { try OrderedJSON.parse(Array(text.utf8)) }
 
     @Test("values are read as they are, numbers by their digits, members in their order")
     func values() throws {
@@ -21,7 +22,7 @@ struct JSONTests {
 
     @Test("what is written is read back the same")
     func roundTrip() throws {
-        let value = JSONValue.objectOf(["a\"\n\u{1}é": .array([.string("\t\\"), .integer(-5), .null, .bool(true)])])
+        let value = OrderedJSON.objectOf(["a\"\n\u{1}é": .array([.string("\t\\"), .integer(-5), .null, .bool(true)])])
         #expect(try parse(value.text) == value && !value.text.contains("\n"))
     }
 
@@ -34,19 +35,19 @@ struct JSONTests {
             "'a'", "NaN", "{\"a\":1}}", "//", "\u{FEFF}1",
         ])
     func refused(text: String) {
-        #expect(throws: JSONParser.Failure.self) { try parse(text) }
+        #expect(throws: JSONFault.self) { try parse(text) }
     }
 
     @Test("broken UTF-8 and bottomless nesting are refused")
     func hostile() throws {
         for bytes: [UInt8] in [[0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x22, 0x5C, 0x6E, 0xE2, 0x82, 0x22]] {
-            #expect(throws: JSONParser.Failure.self) { try JSONParser.parse(bytes) }
+            #expect(throws: JSONFault.self) { try OrderedJSON.parse(bytes) }
         }
-        let depth = JSONParser.depthMax
+        let depth = JSONLimits().depthMax
         #expect(throws: Never.self) {
             try parse(String(repeating: "[", count: depth) + String(repeating: "]", count: depth))
         }
-        #expect(throws: JSONParser.Failure.self) { try parse(String(repeating: "[", count: 1_000_000)) }
+        #expect(throws: JSONFault.self) { try parse(String(repeating: "[", count: 1_000_000)) }
     }
 }
 

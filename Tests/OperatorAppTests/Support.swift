@@ -14,7 +14,7 @@ final class Transcript: Sendable {
 
     var output: String { text.withLock { $0.0 } }
     var complaints: String { text.withLock { $0.1 } }
-    var json: JSONValue? { try? JSONParser.parse(Array(output.utf8)) }
+    var json: OrderedJSON? { try? OrderedJSON.parse(Array(output.utf8)) }
 
     func terminal(isWatched: Bool = false) -> Terminal {
         Terminal(
@@ -89,8 +89,8 @@ var sharedData: URL? {
     return FileManager.default.fileExists(atPath: data.path) ? data : nil
 }
 
-extension JSONValue {
-    subscript(name: String) -> JSONValue? {
+extension OrderedJSON {
+    subscript(name: String) -> OrderedJSON? {
         guard case .object(let object) = self else { return nil }
         return object[name]
     }
@@ -100,7 +100,7 @@ extension JSONValue {
         return Int(digits)
     }
 
-    var items: [JSONValue] {
+    var items: [OrderedJSON] {
         guard case .array(let items) = self else { return [] }
         return items
     }

@@ -130,7 +130,7 @@ enum CheckCommand: Command {
     private static func tell(_ findings: [Finding], on terminal: Terminal, asJSON: Bool) {
         if asJSON {
             terminal.line(
-                JSONValue.array(
+                OrderedJSON.array(
                     findings.map {
                         .objectOf([
                             "name": .string($0.name), "state": .string($0.standing.rawValue),

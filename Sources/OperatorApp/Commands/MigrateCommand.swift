@@ -51,7 +51,7 @@ enum MigrateCommand: Command {
         }
         if asJSON {
             terminal.line(
-                JSONValue.objectOf([
+                OrderedJSON.objectOf([
                     "applied": .array(
                         report.applied.map {
                             .objectOf(["name": .string($0.name), "milliseconds": .integer(Int($0.milliseconds))])
@@ -71,7 +71,7 @@ enum MigrateCommand: Command {
     private static func down(_ migrator: any SchemaMigrator, _ terminal: Terminal, asJSON: Bool) async throws -> Int32 {
         let step = try await migrator.down()
         if asJSON {
-            terminal.line(JSONValue.objectOf(["taken_back": step.map { .string($0.name) } ?? .null]).text)
+            terminal.line(OrderedJSON.objectOf(["taken_back": step.map { .string($0.name) } ?? .null]).text)
         } else {
             terminal.line(step.map { "\($0.name): taken back" } ?? "No migration is applied.")
         }
@@ -84,7 +84,7 @@ enum MigrateCommand: Command {
         let states = try await migrator.status()
         if asJSON {
             terminal.line(
-                JSONValue.array(
+                OrderedJSON.array(
                     states.map {
                         .objectOf([
                             "version": .string($0.version), "name": .string($0.name),

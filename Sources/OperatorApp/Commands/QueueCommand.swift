@@ -72,13 +72,13 @@ enum QueueCommand: Command {
     private static func tell(_ depths: [WorkDepth], _ terminal: Terminal, _ asJSON: Bool) {
         if asJSON {
             let rows = depths.map { depth in
-                JSONValue.objectOf([
+                OrderedJSON.objectOf([
                     "kind": .string(depth.kind), "ready": .integer(depth.ready), "leased": .integer(depth.leased),
                     "waiting": .integer(depth.waiting), "dead": .integer(depth.dead),
                     "oldest_seconds": .number(String(format: "%.3f", depth.oldestSeconds)),
                 ])
             }
-            return terminal.line(JSONValue.array(rows).text)
+            return terminal.line(OrderedJSON.array(rows).text)
         }
         if depths.isEmpty { return terminal.line("The queue is empty.") }
         for depth in depths {
@@ -90,7 +90,7 @@ enum QueueCommand: Command {
     }
 
     private static func tell(_ dead: [DeadWorkItem], _ terminal: Terminal, _ asJSON: Bool) {
-        if asJSON { return terminal.line(JSONValue.array(dead.map(json)).text) }
+        if asJSON { return terminal.line(OrderedJSON.array(dead.map(json)).text) }
         if dead.isEmpty { return terminal.line("There are no dead letters.") }
         for item in dead {
             let error = item.lastError.split(separator: "\n").first.map(String.init) ?? ""
@@ -98,7 +98,7 @@ enum QueueCommand: Command {
         }
     }
 
-    private static func json(_ item: DeadWorkItem) -> JSONValue {
+    private static func json(_ item: DeadWorkItem) -> OrderedJSON {
         .objectOf([
             "id": .integer(item.id.value), "kind": .string(item.kind), "attempts": .integer(item.attempts),
             "died_at": .string(item.diedAt.ISO8601Format()), "payload": .string(item.payload),
@@ -144,6 +144,6 @@ enum QueueCommand: Command {
     }
 
     private static func tell(_ word: String, _ count: Int, _ terminal: Terminal, _ asJSON: Bool) {
-        terminal.line(asJSON ? JSONValue.objectOf([word: .integer(count)]).text : "\(count) \(word).")
+        terminal.line(asJSON ? OrderedJSON.objectOf([word: .integer(count)]).text : "\(count) \(word).")
     }
 }

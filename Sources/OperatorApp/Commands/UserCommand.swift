@@ -99,7 +99,7 @@ enum UserCommand: Command {
     private static func tell(_ user: User, _ fact: String, _ arguments: Arguments, _ terminal: Terminal) {
         guard arguments.has("--json") else { return terminal.line(fact) }
         terminal.line(
-            JSONValue.objectOf([
+            OrderedJSON.objectOf([
                 "id": .integer(user.id.value), "username": .string(user.username), "email": .string(user.email),
                 "blocked": .bool(user.blocked), "fact": .string(fact),
             ]).text)

@@ -92,7 +92,7 @@ enum ImportText {
         return text
     }
 
-    static func json(_ reports: [FileReport], _ total: ImportTotal) -> JSONValue {
+    static func json(_ reports: [FileReport], _ total: ImportTotal) -> OrderedJSON {
         .objectOf([
             "files": .array(reports.map(json)), "new": .integer(total.counts.new),
             "updated": .integer(total.counts.updated), "unchanged": .integer(total.counts.unchanged),
@@ -103,7 +103,7 @@ enum ImportText {
         ])
     }
 
-    private static func json(_ report: FileReport) -> JSONValue {
+    private static func json(_ report: FileReport) -> OrderedJSON {
         .objectOf([
             "path": .string(report.path), "format": report.format.map { .string($0.rawValue) } ?? .null,
             "new": .integer(report.counts.new), "updated": .integer(report.counts.updated),

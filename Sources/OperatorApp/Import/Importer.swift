@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import JSON
 
 /// What became of one file.
 struct FileReport: Equatable {
@@ -150,7 +151,7 @@ struct Importer {
 
     /// - Returns: nil when the format of the file is not known.
     private func map(_ record: RecordReader.Record, _ report: inout FileReport) throws -> Mapped? {
-        guard case .object(let object) = try JSONParser.parse(record.bytes) else {
+        guard case .object(let object) = try OrderedJSON.parse(record.bytes) else {
             throw RecordFields.Mistake("the record is not an object")
         }
         if report.format == nil { report.format = SourceFormat.recognise(object) }
@@ -170,7 +171,7 @@ struct Importer {
 
     static func reason(_ error: any Error) -> String {
         switch error {
-        case let error as JSONParser.Failure: "not JSON: \(error.reason) (byte \(error.offset + 1) of the record)"
+        case let error as JSONFault: "not JSON: \(error.reason) (byte \(error.offset + 1) of the record)"
         case let error as RecordFields.Mistake: error.reason
         case let error as AppError: error.message
         default: "\(error)"

@@ -1,10 +1,10 @@
 /// JSON as it came (RFC 8259): numbers keep their text, members their order.
-enum JSONValue: Equatable {
+enum OrderedJSON: Equatable {
     case null
     case bool(Bool)
     case number(String)
     case string(String)
-    case array([JSONValue])
+    case array([OrderedJSON])
     case object(JSONObject)
 
     /// What a value is, in words for people.
@@ -24,21 +24,21 @@ enum JSONValue: Equatable {
 struct JSONObject: Equatable {
     struct Member: Equatable {
         let name: String
-        let value: JSONValue
+        let value: OrderedJSON
     }
 
     var members: [Member] = []
 
     /// The last of the members of that name, as most readers have it.
-    subscript(name: String) -> JSONValue? { members.last { $0.name == name }?.value }
+    subscript(name: String) -> OrderedJSON? { members.last { $0.name == name }?.value }
 
     func has(_ name: String) -> Bool { self[name] != nil }
 }
 
-extension JSONValue {
-    static func integer(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
+extension OrderedJSON {
+    static func integer(_ value: some BinaryInteger) -> OrderedJSON { .number(String(value)) }
 
-    static func objectOf(_ members: KeyValuePairs<String, JSONValue>) -> JSONValue {
+    static func objectOf(_ members: KeyValuePairs<String, OrderedJSON>) -> OrderedJSON {
         .object(JSONObject(members: members.map { JSONObject.Member(name: $0.key, value: $0.value) }))
     }
 

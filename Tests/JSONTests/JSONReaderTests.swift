@@ -1,12 +1,10 @@
-import Core
 import Foundation
+import JSON
 import Testing
-
-@testable import CoreHTTP
 
 @Suite("JSON in")
 struct JSONReaderTests {
-    private func read(_ text: String) throws(AppError) -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
+    private func read(_ text: String) throws(JSONFault) -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
 
     @Test("values of every kind are read exactly")
     func values() throws {
@@ -37,10 +35,10 @@ struct JSONReaderTests {
         "what is no number is refused",
         arguments: [
             "01", "-", "+1", "1.", ".5", "1e", "1e+", "0x10", "NaN", "Infinity", "-Infinity", "1e999", "1_000", "--1",
-            "1" + String(repeating: "0", count: JSONReader.numberBytesMax),
+            "1" + String(repeating: "0", count: JSONLimits().numberBytesMax),
         ])
     func wrongNumbers(text: String) {
-        #expect(throws: AppError.self) { try read(text) }
+        #expect(throws: JSONFault.self) { try read(text) }
     }
 
     @Test("escapes and surrogate pairs are read")
@@ -56,15 +54,16 @@ struct JSONReaderTests {
             #""\udc00""#, "\"a\u{0}b\"", "\"a\nb\"", "'a'",
         ])
     func wrongStrings(text: String) {
-        #expect(throws: AppError.self) { try read(text) }
+        #expect(throws: JSONFault.self) { try read(text) }
     }
 
-    @Test("broken UTF-8 is refused, in names too", arguments: [[0xFF], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xE2, 0x82]])
+    @Test(
+        "broken UTF-8 is refused, in names too", arguments: [[0xFF], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xE2, 0x82]])
     func utf8(bytes: [UInt8]) {
         let quote = UInt8(ascii: "\"")
-        #expect(throws: AppError.self) { try JSONValue(parsing: [quote] + bytes + [quote]) }
+        #expect(throws: JSONFault.self) { try JSONValue(parsing: [quote] + bytes + [quote]) }
         let name = Array("{\"".utf8) + bytes + Array("\":1}".utf8)
-        #expect(throws: AppError.self) { try JSONValue(parsing: name) }
+        #expect(throws: JSONFault.self) { try JSONValue(parsing: name) }
     }
 
     @Test(
@@ -74,13 +73,13 @@ struct JSONReaderTests {
             "truex", "{} x", "{}{}", "\u{FEFF}{}", "[1 2]", "/**/1",
         ])
     func malformed(text: String) {
-        #expect(throws: AppError.self) { try read(text) }
+        #expect(throws: JSONFault.self) { try read(text) }
     }
 
     @Test("a name twice in one object is refused; in two objects it may stand")
     func twice() throws {
-        #expect(throws: AppError.self) { try read(#"{"a":1,"a":2}"#) }
-        #expect(throws: AppError.self) { try read(#"{"a":1,"\u0061":2}"#) }
+        #expect(throws: JSONFault.self) { try read(#"{"a":1,"a":2}"#) }
+        #expect(throws: JSONFault.self) { try read(#"{"a":1,"\u0061":2}"#) }
         #expect(throws: Never.self) { try read(#"[{"a":1},{"a":2}]"#) }
     }
 
@@ -89,11 +88,11 @@ struct JSONReaderTests {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
-        #expect(throws: Never.self) { try read(nested(JSONReader.depthMax)) }
-        #expect(throws: AppError.self) { try read(nested(JSONReader.depthMax + 1)) }
-        #expect(throws: AppError.self) { try read(String(repeating: "[", count: 500_000)) }
+        #expect(throws: Never.self) { try read(nested(JSONLimits().depthMax)) }
+        #expect(throws: JSONFault.self) { try read(nested(JSONLimits().depthMax + 1)) }
+        #expect(throws: JSONFault.self) { try read(String(repeating: "[", count: 500_000)) }
         func list(_ count: Int) -> String { "[" + Array(repeating: "0", count: count).joined(separator: ",") + "]" }
-        #expect(throws: Never.self) { try read(list(JSONReader.valuesMax - 1)) }
-        #expect(throws: AppError.self) { try read(list(JSONReader.valuesMax)) }
+        #expect(throws: Never.self) { try read(list(JSONLimits().valuesMax - 1)) }
+        #expect(throws: JSONFault.self) { try read(list(JSONLimits().valuesMax)) }
     }
 }
