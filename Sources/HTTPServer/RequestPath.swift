@@ -4,7 +4,8 @@ enum RequestPath {
     private static let slash = UInt8(ascii: "/")
 
     /// - Parameter target: origin-form (`/path?query`), absolute-form (`http://host/path?query`) or `*`.
-    /// - Throws: 400 for other forms, bad escapes, NUL, invalid UTF-8, fragments and `..` segments.
+    /// - Throws: 400 for other forms, bad escapes, encoded slashes, NUL, invalid UTF-8, fragments and `..`
+    ///   segments.
     static func decode(_ target: ArraySlice<UInt8>) throws(HTTPError) -> String {
         var path = target
         if path.first != slash {
@@ -59,6 +60,8 @@ enum RequestPath {
             guard index + 2 < path.endIndex, let high = hexadecimal(path[index + 1]),
                 let low = hexadecimal(path[index + 2])
             else { throw HTTPError(400, "The path has a percent sign without two hexadecimal digits.") }
+            // Decoded it would part segments that the client meant to be one, and proxies before us disagree on it.
+            guard high << 4 | low != slash else { throw HTTPError(400, "The path has an encoded slash.") }
             bytes.append(high << 4 | low)
             index += 3
         }

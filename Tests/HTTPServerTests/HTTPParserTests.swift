@@ -11,7 +11,7 @@ struct HTTPParserTests {
         ("GET http://x:80/p?q HTTP/1.1\r\nHost: x\r\n\r\n", "GET /p 1.1 none Host=x"),
         ("GET http://x HTTP/1.1\r\nHost: x\r\n\r\n", "GET / 1.1 none Host=x"),
         ("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "OPTIONS * 1.1 none Host=x"),
-        ("GET /%c3%a9%2F HTTP/1.1\r\nHost: x\r\n\r\n", "GET /é/ 1.1 none Host=x"),
+        ("GET /%c3%a9/%2e HTTP/1.1\r\nHost: x\r\n\r\n", "GET /é/. 1.1 none Host=x"),
         ("GET /..a/a../... HTTP/1.1\r\nHost: x\r\n\r\n", "GET /..a/a../... 1.1 none Host=x"),
         ("GET / HTTP/1.1\r\nHost:x\r\n\r\n", "GET / 1.1 none Host=x"),
         ("GET / HTTP/1.1\r\nHost: \t x\t \r\nA: \t x y\t \r\n\r\n", "GET / 1.1 none Host=x|A=x y"),
@@ -81,6 +81,7 @@ struct HTTPParserTests {
         ("GET /a/../b HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         ("GET /a/%2e%2E HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         ("GET /a%2f..%2fb HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("GET /a%2Fb HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         ("GET /\u{7f} HTTP/1.1\r\nHost: x\r\n\r\n", 400),
     ])
     func refusedLine(text: String, status: Int) {
