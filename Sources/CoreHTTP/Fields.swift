@@ -58,7 +58,7 @@ public struct Fields: Sendable {
             guard Float(number).isFinite else { throw wrong(name, "must be a number") }
             return Float(number)
         case .string(let text):
-            guard let number = Float(text), number.isFinite else { throw wrong(name, "must be a number") }
+            guard let number = DecimalText.float(text) else { throw wrong(name, "must be a number") }
             return number
         default: throw wrong(name, "must be a number")
         }

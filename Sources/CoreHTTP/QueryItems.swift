@@ -35,7 +35,7 @@ public struct QueryItems: Sendable {
 
     public func float(_ name: String) throws(AppError) -> Float? {
         guard let text = self[name] else { return nil }
-        guard let number = Float(text), number.isFinite else { throw .invalid(name, "\(name) must be a number") }
+        guard let number = DecimalText.float(text) else { throw .invalid(name, "\(name) must be a number") }
         return number
     }
 

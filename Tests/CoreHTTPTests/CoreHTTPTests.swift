@@ -15,6 +15,22 @@ struct InputTests {
         #expect(try fields.float("c") == 1.5)
     }
 
+    @Test("numbers in text are decimal: hexadecimal, infinite and endless ones are refused")
+    func decimals() throws {
+        let texts = [
+            "0x1p3", "inf", "-Infinity", "NaN", "", ".", "1,5", " 1", "1_0", String(repeating: "1", count: 65),
+        ]
+        for text in texts {
+            #expect(throws: AppError.self, "\(text)") { try Fields(["n": .string(text)]).float("n") }
+            if !text.isEmpty, text != " 1" {
+                #expect(throws: AppError.self, "\(text)") { try QueryItems("n=\(text)").float("n") }
+            }
+        }
+        for (text, number) in [("1e3", 1000), ("-0.5", -0.5), ("+7", 7), ("8", 8)] as [(String, Float)] {
+            #expect(try Fields(["n": .string(text)]).float("n") == number)
+        }
+    }
+
     @Test("fields are taken by type, and a wrong one is told with its path")
     func fields() throws {
         let fields = Fields([
