@@ -5,11 +5,17 @@ extension SafeHTML {
     ///
     /// Of other HTML it gives some text, never a fault; use `text` for that.
     public static func text(ofSafe html: String) -> String {
+        withText(ofSafe: html) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The same as UTF-8, for a writer that copies it anyway: making a string of it costs as much as finding it.
+    public static func withText<R>(ofSafe html: String, _ body: (UnsafeBufferPointer<UInt8>) throws -> R) rethrows -> R
+    {
         var html = html
-        return html.withUTF8 { bytes in
+        return try html.withUTF8 { bytes in
             var scanner = SafeTextScanner(capacity: bytes.count)
             scanner.read(bytes)
-            return String(decoding: scanner.out, as: UTF8.self)
+            return try scanner.out.withUnsafeBufferPointer(body)
         }
     }
 }
@@ -36,23 +42,50 @@ private struct SafeTextScanner {
             case UInt8(ascii: "<"): index = tag(bytes, from: index + 1)
             case UInt8(ascii: "&"): index = entity(bytes, from: index)
             default:
-                var end = index + 1
-                while end < bytes.count, bytes[end] != UInt8(ascii: "<"), bytes[end] != UInt8(ascii: "&") { end += 1 }
+                let end = Self.textEnd(bytes, from: index + 1)
                 put(UnsafeBufferPointer(rebasing: bytes[index..<end]))
                 index = end
             }
         }
     }
 
-    private mutating func put(_ text: some Collection<UInt8>) {
+    /// The first `<` or `&`, or the end. Eight bytes at a time: of `x &- ones & ~x & highs` the lowest bit that is set
+    /// stands in the first zero byte of `x` (Lamport, "Multiple byte processing with full-word instructions", 1975).
+    private static func textEnd(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var index = start
+        let raw = UnsafeRawBufferPointer(bytes)
+        while index + 8 <= bytes.count {
+            let word = UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let open = word ^ (ones &* UInt64(UInt8(ascii: "<")))
+            let ampersand = word ^ (ones &* UInt64(UInt8(ascii: "&")))
+            let found = ((open &- ones) & ~open | (ampersand &- ones) & ~ampersand) & (ones << 7)
+            if found != 0 { return index + found.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < bytes.count, bytes[index] != UInt8(ascii: "<"), bytes[index] != UInt8(ascii: "&") { index += 1 }
+        return index
+    }
+
+    private mutating func put(_ text: UnsafeBufferPointer<UInt8>) {
         if breaks > 0 {
             // White space between blocks is the writer's, not the author's.
             if text.allSatisfy({ $0 == 0x20 || $0 == 0x0A }) { return }
-            if !out.isEmpty { out.append(contentsOf: repeatElement(0x0A, count: breaks)) }
-            breaks = 0
+            startLine()
         }
         afterMark = false
         out.append(contentsOf: text)
+    }
+
+    private mutating func put(_ byte: UInt8) {
+        if breaks > 0 { startLine() }
+        afterMark = false
+        out.append(byte)
+    }
+
+    private mutating func startLine() {
+        if !out.isEmpty { for _ in 0..<breaks { out.append(0x0A) } }
+        breaks = 0
     }
 
     /// Reads to the end of a tag whose `<` was before `start`.
@@ -65,53 +98,73 @@ private struct SafeTextScanner {
             if bytes[end] == UInt8(ascii: "\"") { quoted.toggle() }
             end += 1
         }
-        // The longest name of a block is /blockquote.
-        if nameEnd - start <= 11 {
-            act(on: String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<nameEnd]), as: UTF8.self))
-        }
+        let closes = nameEnd > start && bytes[start] == UInt8(ascii: "/")
+        let name = UnsafeBufferPointer(rebasing: bytes[(closes ? start + 1 : start)..<nameEnd])
+        if let tag = Tag(name) { act(on: tag, closes: closes) }
         return end + 1
     }
 
-    private mutating func act(on name: String) {
-        switch name {
-        case "br": breaks += 1
-        case "p", "/p", "pre", "/pre", "blockquote", "/blockquote", "hr", "h2", "/h2", "h3", "/h3", "h4", "/h4", "h5",
-            "/h5",
-            "h6", "/h6":
-            // Within a list item a paragraph does not part from the item's own mark.
-            breaks = max(breaks, afterMark ? 0 : 2)
-        case "ul", "ol":
-            breaks = max(breaks, lists.isEmpty ? 2 : 1)
-            if lists.count < Self.listsMax { lists.append(name == "ol" ? 1 : 0) }
-        case "/ul", "/ol":
-            if !lists.isEmpty { lists.removeLast() }
-            breaks = max(breaks, lists.isEmpty ? 2 : 1)
-        case "li":
+    /// What matters for the text. Told apart by length and bytes: making a string of every name and comparing it
+    /// with all of these took ten times as long as all the rest.
+    private enum Tag {
+        case lineBreak, block, list, numberedList, item
+
+        init?(_ name: UnsafeBufferPointer<UInt8>) {
+            switch name.count {
+            case 1 where name[0] == UInt8(ascii: "p"): self = .block
+            case 2:
+                switch (name[0], name[1]) {
+                case (UInt8(ascii: "b"), UInt8(ascii: "r")): self = .lineBreak
+                case (UInt8(ascii: "u"), UInt8(ascii: "l")): self = .list
+                case (UInt8(ascii: "o"), UInt8(ascii: "l")): self = .numberedList
+                case (UInt8(ascii: "l"), UInt8(ascii: "i")): self = .item
+                case (UInt8(ascii: "h"), UInt8(ascii: "2")...UInt8(ascii: "6")), (UInt8(ascii: "h"), UInt8(ascii: "r")):
+                    self = .block
+                default: return nil
+                }
+            case 3 where name.elementsEqual("pre".utf8): self = .block
+            case 10 where name.elementsEqual("blockquote".utf8): self = .block
+            default: return nil
+            }
+        }
+    }
+
+    private mutating func act(on tag: Tag, closes: Bool) {
+        switch tag {
+        case .lineBreak: if !closes { breaks += 1 }
+        // Within a list item a paragraph does not part from the item's own mark.
+        case .block: breaks = max(breaks, afterMark ? 0 : 2)
+        case .list, .numberedList:
+            if closes {
+                if !lists.isEmpty { lists.removeLast() }
+                breaks = max(breaks, lists.isEmpty ? 2 : 1)
+            } else {
+                breaks = max(breaks, lists.isEmpty ? 2 : 1)
+                if lists.count < Self.listsMax { lists.append(tag == .numberedList ? 1 : 0) }
+            }
+        case .item:
             breaks = max(breaks, 1)
-            guard let number = lists.last else { return }
-            put(Array((number == 0 ? "• " : "\(number). ").utf8))
+            guard !closes, let number = lists.last else { return }
+            startLine()
+            out.append(contentsOf: (number == 0 ? "• " : "\(number). ").utf8)
             afterMark = true
             if number > 0 { lists[lists.count - 1] = number + 1 }
-        case "/li": breaks = max(breaks, 1)
-        default: break
         }
     }
 
     /// One of the five that the sanitiser writes; any other ampersand is itself.
     private mutating func entity(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
-        for (name, byte) in Self.entities where start + name.count <= bytes.count {
-            if bytes[start..<(start + name.count)].elementsEqual(name) {
-                put(CollectionOfOne(byte))
-                return start + name.count
-            }
+        let rest = UnsafeBufferPointer(rebasing: bytes[(start + 1)...].prefix(5))
+        for (name, byte) in Self.entities where rest.starts(with: name.utf8) {
+            put(byte)
+            return start + 1 + name.utf8.count
         }
-        put(CollectionOfOne(UInt8(ascii: "&")))
+        put(UInt8(ascii: "&"))
         return start + 1
     }
 
-    private static let entities: [([UInt8], UInt8)] = [
-        (Array("&amp;".utf8), UInt8(ascii: "&")), (Array("&lt;".utf8), UInt8(ascii: "<")),
-        (Array("&gt;".utf8), UInt8(ascii: ">")), (Array("&quot;".utf8), UInt8(ascii: "\"")),
-        (Array("&#39;".utf8), UInt8(ascii: "'")),
+    private static let entities: [(String, UInt8)] = [
+        ("amp;", UInt8(ascii: "&")), ("lt;", UInt8(ascii: "<")), ("gt;", UInt8(ascii: ">")),
+        ("quot;", UInt8(ascii: "\"")), ("#39;", UInt8(ascii: "'")),
     ]
 }
