@@ -1,4 +1,4 @@
-"""The real processes on free loopback ports: gateway, two chats, worker, mail catcher, and Caddy as the front door."""
+"""The real processes on free loopback ports: two of each service, a mail catcher, and Caddy as the front door."""
 
 import os
 import secrets
@@ -102,8 +102,9 @@ class Stack:
         self.server_url = server_url
         self.database = f"martlet_clients_{os.getpid()}"
         self.database_url = f"{server_url.rpartition('/')[0]}/{self.database}"
-        ports = free_ports(10)
-        self.front, gateway, gateway_admin, smtp, mail_page, worker_admin, *chats = ports
+        ports = free_ports(13)
+        self.front, smtp, mail_page, *ports = ports
+        gateways, worker_admins, chats = ports[0:4], ports[4:6], ports[6:10]
         self.base = f"http://127.0.0.1:{self.front}"
         self.mail_folder = folder / "mail"
         secret = folder / "secret"
@@ -120,8 +121,7 @@ class Stack:
             "MARTLET_SIGN_IN_FAILURES_PER_MINUTE": "1000",
         }
         self.environment = common
-        self.gateway_url = f"http://127.0.0.1:{gateway}"
-        self.gateway_admin_url = f"http://127.0.0.1:{gateway_admin}"
+        self.gateway_urls = [f"http://127.0.0.1:{port}" for port in gateways[0::2]]
         self.chat_urls = [f"ws://127.0.0.1:{port}/chat" for port in chats[0::2]]
 
         def service(name: str, program: str, port: int | None, admin: int, more: dict[str, str]) -> Process:
@@ -134,16 +134,22 @@ class Stack:
         catcher = [sys.executable, str(ROOT / "ops/scripts/mail-catcher"), "--smtp", f"127.0.0.1:{smtp}"]
         catcher += ["--http", f"127.0.0.1:{mail_page}", "--dir", str(self.mail_folder)]
         self.mail = Process("mail", catcher, {}, f"http://127.0.0.1:{mail_page}/", folder)
-        self.gateway = service("gateway", "martlet-gateway", gateway, gateway_admin, {})
+        self.gateways = [
+            service(f"gateway-{number}", "martlet-gateway", port, admin, {})
+            for number, port, admin in zip((1, 2), gateways[0::2], gateways[1::2])
+        ]
         self.chats = [
             service(f"chat-{number}", "martlet-chat", port, admin, {"MARTLET_INSTANCE": f"chat-{number}"})
             for number, port, admin in zip((1, 2), chats[0::2], chats[1::2])
         ]
-        self.worker = service("worker", "martlet-worker", None, worker_admin, {})
+        self.workers = [
+            service(f"worker-{number}", "martlet-worker", None, admin, {})
+            for number, admin in zip((1, 2), worker_admins)
+        ]
         proxy = {
             "MARTLET_SITE": f":{self.front}",
             "MARTLET_BIND": "127.0.0.1",
-            "MARTLET_GATEWAYS": f"127.0.0.1:{gateway}",
+            "MARTLET_GATEWAYS": " ".join(f"127.0.0.1:{port}" for port in gateways[0::2]),
             "MARTLET_CHATS": " ".join(f"127.0.0.1:{port}" for port in chats[0::2]),
             "XDG_CONFIG_HOME": str(folder / "caddy"),
             "XDG_DATA_HOME": str(folder / "caddy"),
@@ -151,7 +157,7 @@ class Stack:
         caddy = shutil.which("caddy") or "caddy"
         command = [caddy, "run", "--config", str(ROOT / "ops/Caddyfile"), "--adapter", "caddyfile"]
         self.proxy = Process("proxy", command, proxy, f"{self.base}/openapi.json", folder)
-        self.processes = [self.mail, self.gateway, *self.chats, self.worker, self.proxy]
+        self.processes = [self.mail, *self.gateways, *self.chats, *self.workers, self.proxy]
 
     def sql(self, statement: str, database: str | None = None) -> str:
         """One statement as the superuser; its rows as text, columns parted by tabs."""

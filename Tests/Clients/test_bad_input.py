@@ -53,7 +53,7 @@ def ada(stack: Stack) -> Person:
 
 def raw(stack: Stack, sent: bytes) -> tuple[int, bytes]:
     """Bytes as they are to the gateway itself; the status of its answer and all that it said until it closed."""
-    address = urlsplit(stack.gateway_url)
+    address = urlsplit(stack.gateway_urls[0])
     with socket.create_connection((address.hostname, address.port), timeout=15) as peer:
         peer.sendall(sent)
         peer.shutdown(socket.SHUT_WR)

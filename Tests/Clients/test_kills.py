@@ -102,8 +102,9 @@ def missing(stack: Stack, postings: list[int]) -> str:
 
 def test_a_killed_gateway_loses_nothing_it_acknowledged(stack: Stack, representative: Person) -> None:
     with Load(representative) as load:
-        stack.gateway.kill()
-        stack.gateway.restart()
+        for gateway in stack.gateways:
+            gateway.kill()
+            gateway.restart()
         load.wait_for_more()
     assert missing(stack, load.acknowledged) == ""
     assert set(load.refused) <= {502, 503}, load.refused
@@ -140,7 +141,7 @@ def test_a_killed_postgres_means_503_for_a_while_and_loses_nothing(
     assert set(load.refused) <= {503}, load.refused
 
     # The chats are back by themselves too, on whichever connection.
-    for process in (stack.gateway, *stack.chats, stack.worker):
+    for process in (*stack.gateways, *stack.chats, *stack.workers):
         process.wait_ready()
     again = chat(them.applicant, 0)
     other = chat(them.representative, 1)
@@ -193,10 +194,10 @@ def test_a_killed_worker_leaves_its_items_to_the_next(
         posting = representative.publish(f"Engineer {word} number {number}")["id"]
         applications.append(ada.apply(posting)["id"])
         if number == 2:
-            stack.worker.kill()
+            stack.workers[0].kill()
     # The dead worker's leases run out; sixty seconds of waiting would prove no more than this.
     stack.sql("UPDATE work_items SET leased_until = now() WHERE leased_until > now()")
-    stack.worker.restart()
+    stack.workers[0].restart()
 
     def pending() -> int:
         listed = ",".join(map(str, applications))
