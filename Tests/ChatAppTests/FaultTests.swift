@@ -126,7 +126,7 @@ struct FaultTests {
         try await test.run(
             """
             BEGIN;
-            WITH room AS (INSERT INTO rooms (wire_name, last_seq) VALUES ('new', 1) RETURNING id),
+            WITH room AS (INSERT INTO rooms (wire_name, last_seq) VALUES ('new_2_jane', 1) RETURNING id),
             members AS (INSERT INTO room_members (room_id, user_id)
               SELECT id, unnest('{\(members.map(String.init).joined(separator: ","))}'::bigint[]) FROM room),
             first AS (INSERT INTO messages (room_id, seq, sender_id, kind, body)
@@ -146,7 +146,7 @@ struct FaultTests {
             try await makeRoom(test, members: [1, 2])
             for client in [one, two] {
                 let room = try await client.next("room").object("room")
-                #expect(room["id"] as? Int == 2 && room["name"] as? String == "new")
+                #expect(room["id"] as? Int == 2 && room["name"] as? String == "new_2_jane")
                 try await client.until(room: 2, seq: 1)
                 #expect(client.messages.map(\.body) == ["welcome"])
             }

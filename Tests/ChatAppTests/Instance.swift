@@ -47,7 +47,8 @@ final class Instance: Sendable {
         try await guardian.refresh()
         try await chat.start()
         port = try await server.start().port
-        listener = notify
+        listener =
+            notify
             ? try await db.listen(
                 ["martlet_chat", "martlet_session"],
                 onWake: { $0.channel == "martlet_chat" ? chat.wake($0.payload) : guardian.wake() },
@@ -98,7 +99,7 @@ func makeRooms(_ test: TestDatabase, users: Int, rooms: [[Int]]) async throws {
         SELECT 'user-' || n, 'user-' || n || '@example.org' FROM generate_series(1, \(users)) n;
         INSERT INTO sessions (user_id, kind, expires_at)
         SELECT n, 'long', now() + interval '1 day' FROM generate_series(1, \(users)) n;
-        INSERT INTO rooms (wire_name) SELECT 'room-' || n FROM generate_series(1, \(rooms.count)) n;
+        INSERT INTO rooms (wire_name) SELECT 'rep_' || n || '_jane' FROM generate_series(1, \(rooms.count)) n;
         INSERT INTO room_members (room_id, user_id) VALUES \(members.joined(separator: ", "))
         """)
 }

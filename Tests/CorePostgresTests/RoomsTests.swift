@@ -13,7 +13,7 @@ func makeRooms(_ test: TestDatabase, users: Int, rooms: [[Int]]) async throws {
         """
         INSERT INTO users (username, email)
         SELECT 'user-' || n, 'user-' || n || '@example.org' FROM generate_series(1, \(users)) n;
-        INSERT INTO rooms (wire_name) SELECT 'room-' || n FROM generate_series(1, \(rooms.count)) n;
+        INSERT INTO rooms (wire_name) SELECT 'rep_' || n || '_jane' FROM generate_series(1, \(rooms.count)) n;
         INSERT INTO room_members (room_id, user_id) VALUES \(members.joined(separator: ", "))
         """)
 }

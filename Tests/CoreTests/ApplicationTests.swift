@@ -11,10 +11,11 @@ struct ApplicationTests {
                 allowed.insert("\(from) \(to)")
             }
         }
-        #expect(allowed == [
-            "initiated accepted", "initiated declined", "declined accepted", "initiated withdrawn",
-            "accepted withdrawn",
-        ])
+        #expect(
+            allowed == [
+                "initiated accepted", "initiated declined", "declined accepted", "initiated withdrawn",
+                "accepted withdrawn",
+            ])
     }
 
     @Test("the company decides, the applicant withdraws, and nobody does the other's part")
@@ -47,7 +48,31 @@ struct ApplicationTests {
         let name = Room.wireName(representative: "_b_", room: Room.ID(7), applicant: "x_jim")
         #expect(name == "\u{2010}b\u{2010}_7_x\u{2010}jim")
         #expect(name.split(separator: "_").count == 3)
+        #expect(Room.id(inWireName: name) == Room.ID(7))
     }
+
+    @Test(
+        "names that would swallow the separator beside them split by characters and by bytes",
+        arguments: [
+            "\u{301}jane", "_\u{301}", "a_\u{301}b", "\u{20DD}", "jane\u{D4E}", "\u{D4E}", "🇩", "👩‍🚀", "\u{1F3FD}x", "ｶﾞ",
+            #""\/'"#, "  _ ", "1_2", "__",
+        ])
+    func hostileNames(name: String) {
+        let wire = Room.wireName(representative: name, room: Room.ID(7), applicant: name)
+        let parts = wire.split(separator: "_", omittingEmptySubsequences: false)
+        #expect(parts.count == 3 && parts[1] == "7", "\(parts)")
+        #expect(wire.components(separatedBy: "_").count == 3)
+        #expect(wire.utf8.count { $0 == UInt8(ascii: "_") } == 2)
+        // What is shown of the name is the name.
+        let shown = parts[2].filter { $0 != "\u{25CC}" }.unicodeScalars.filter { $0 != "\u{25CC}" }
+        #expect(
+            String(shown) == String(String.UnicodeScalarView(name.unicodeScalars.map { $0 == "_" ? "\u{2010}" : $0 })))
+    }
+
+    @Test(
+        "what has not the shape of a wire name has no id",
+        arguments: ["", "a_b", "a_7", "a_7_b_c", "a__b", "a_x_b", "7", "a_0_b", "a_-7_b", "a_7 _b"])
+    func noWireNames(name: String) { #expect(Room.id(inWireName: name) == nil) }
 
     @Test("a message has a client's id and a body within bounds, and no NUL")
     func messages() throws {
@@ -65,12 +90,14 @@ struct ApplicationTests {
         #expect(refusal { try draft(id: "a\u{0}") } != nil)
     }
 
-    @Test("names of files lose folders, what cannot be seen, and what is too long, and are never refused", arguments: [
-        ("cv.pdf", "cv.pdf"), ("../../etc/passwd", "passwd"), (#"C:\Users\me\cv.pdf"#, "cv.pdf"), ("", "file"),
-        ("..", "file"), ("a\u{0}b.pdf", "ab.pdf"), ("cv\u{202E}fdp.exe", "cvfdp.exe"), ("cv\r\n.pdf", "cv.pdf"),
-        ("Lebenslauf Müller 📄.pdf", "Lebenslauf Müller 📄.pdf"), ("CON", "CON"), ("/", "file"),
-        (" .pdf ", ".pdf"),
-    ])
+    @Test(
+        "names of files lose folders, what cannot be seen, and what is too long, and are never refused",
+        arguments: [
+            ("cv.pdf", "cv.pdf"), ("../../etc/passwd", "passwd"), (#"C:\Users\me\cv.pdf"#, "cv.pdf"), ("", "file"),
+            ("..", "file"), ("a\u{0}b.pdf", "ab.pdf"), ("cv\u{202E}fdp.exe", "cvfdp.exe"), ("cv\r\n.pdf", "cv.pdf"),
+            ("Lebenslauf Müller 📄.pdf", "Lebenslauf Müller 📄.pdf"), ("CON", "CON"), ("/", "file"),
+            (" .pdf ", ".pdf"),
+        ])
     func fileNames(sent: String, kept: String) {
         #expect(Media.Draft.clean(name: sent) == kept)
     }
