@@ -6,7 +6,7 @@ public struct PostgresRooms: RoomRepository {
     /// More drafts than this in one transaction gain nothing and hold the rooms' locks longer.
     public static let sendMax = 1_000
 
-    private let db: Database
+    let db: Database
     private let notify: Bool
 
     /// - Parameter notify: false: nobody is woken, whatever the calls say.
@@ -124,7 +124,7 @@ public struct PostgresRooms: RoomRepository {
         return found.compactMap(\.self)
     }
 
-    private static let message: @Sendable (Row) throws -> Message = { row in
+    static let message: @Sendable (Row) throws -> Message = { row in
         try Message(
             roomID: Room.ID(row.get(0)), seq: row.get(1), senderID: User.ID(row.get(2)), clientID: row.get(3),
             kind: Message.Kind(rawValue: row.get(4)) ?? .text, targetSeq: row.get(5), body: row.get(6),

@@ -59,7 +59,7 @@ struct StatementTests {
     func plans() async throws {
         let files = [
             "PostgresUsers.swift", "PostgresSessions.swift", "PostgresCompanies.swift", "PostgresPostings.swift",
-            "PostgresApplications.swift", "PostgresMedia.swift", "MediaStatements.swift",
+            "PostgresApplications.swift", "PostgresMedia.swift", "MediaStatements.swift", "PostgresRooms+Lists.swift",
         ]
         let scan = try StatementScan(folder: Self.folder)
         let big = "users|sessions|session_refresh_tokens|media|media_variants|company_members|job_postings|applications"

@@ -5,6 +5,15 @@ public protocol RoomRepository: Sendable {
     func rooms(of user: User.ID, limit: Int) async throws -> [Room]
     /// The rooms of many users at once, for those who connect together. Users without rooms are missing.
     func rooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [Room]]
+    /// The rooms of many users at once, the most recently active first; those without a wire name are left out. A user
+    /// without rooms has an empty list; one who is blocked or gone is missing.
+    /// - Parameter limitPerUser: the newest rooms are taken.
+    func activeRooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [ActiveRoom]]
+    /// The newest texts and system messages of rooms, at most `limitPerRoom` of each and no more once their bodies have
+    /// `bytesPerRoom`, with their edits and deletions. Rooms that do not exist are missing.
+    func lastMessages(
+        of rooms: [Room.ID], limitPerRoom: Int, bytesPerRoom: Int
+    ) async throws -> [Room.ID: LastMessages]
     /// The ids of all rooms of the user, for joining at `hello`.
     func roomIDs(of user: User.ID) async throws -> [Room.ID]
     func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool
