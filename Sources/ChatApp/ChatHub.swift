@@ -22,7 +22,7 @@ struct HubParts: Sendable {
 
 /// The chat's sockets of one loop, by user and by room. What they say goes to the batcher and the database; what is
 /// committed comes back from the feed and goes to the sockets, in order and once.
-actor ChatHub: WebSocketDelegate {
+actor ChatHub: WebSocketDelegate, ChatFront {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
     nonisolated var index: Int { loop.index }
@@ -56,6 +56,25 @@ actor ChatHub: WebSocketDelegate {
     /// Runs soon, on the loop; calls keep their order.
     nonisolated func post(_ body: @escaping @Sendable (isolated ChatHub) -> Void) {
         loop.execute { self.assumeIsolated { body($0) } }
+    }
+
+    // MARK: ChatFront
+
+    nonisolated func told(_ news: FeedNews) {
+        post { hub in
+            switch news {
+            case .held(let positions): hub.held(positions)
+            case .delivered(let deliveries): hub.deliver(deliveries)
+            case .refresh(let users): hub.refresh(users)
+            case .members(let room, let members): hub.membersChanged(room, members)
+            }
+        }
+    }
+
+    nonisolated func answered(_ answers: [SendBatcher.Answer]) {
+        post { hub in
+            for answer in answers { hub.sockets[answer.send.socket]?.handle.send(text: ServerFrame.answer(answer)) }
+        }
     }
 
     // MARK: WebSocketDelegate
@@ -219,9 +238,7 @@ actor ChatHub: WebSocketDelegate {
         greeting[socket.handle.id] = nil
         socket.connection.authenticated()
         socket.session = caller.session
-        // An access token is for the greeting; its session lives on, and its end is told. A long token ends with it.
-        socket.endsAt = caller.kind == .long
-            ? caller.expiresAt : caller.expiresAt.addingTimeInterval(Double(Session.familyDays) * 86_400)
+        socket.endsAt = caller.connectionEndsAt
         socket.resume = resume
         let user = users[caller.user] ?? HubUser(caller.user, limits: limits, now: loop.nowMilliseconds)
         if user.sockets.isEmpty {
@@ -319,5 +336,12 @@ actor ChatHub: WebSocketDelegate {
             parts.log.error("a question of the chat failed", ["error": .string(String(describing: error))])
             refuse(socket, .unavailable, AppError.unavailable.message, room: room)
         }
+    }
+}
+
+extension Caller {
+    /// An access token is for the greeting; its session lives on, and its end is told. A long token ends with it.
+    var connectionEndsAt: Date {
+        kind == .long ? expiresAt : expiresAt.addingTimeInterval(Double(Session.familyDays) * 86_400)
     }
 }

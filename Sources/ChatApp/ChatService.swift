@@ -23,7 +23,7 @@ public final class ChatService: Sendable {
         instance: String, loops: LoopGroup, rooms: any RoomRepository, keys: SigningKeys, guardian: SessionGuard,
         notify: Bool, limits: ChatLimits = ChatLimits(), clock: any ServiceClock, log: Log, metrics: Metrics
     ) {
-        precondition(loops.loops.count <= HubSet.hubsMax, "a chat has at most \(HubSet.hubsMax) loops")
+        precondition(2 * loops.loops.count <= HubSet.hubsMax, "a chat has at most \(HubSet.hubsMax / 2) loops")
         let home = loops.loops[0]
         // Two processes of one name must not take each other's wake-ups for their own.
         let sender = "\(instance.prefix(40)).\(String(UInt32.random(in: 0...UInt32.max), radix: 36))"
@@ -73,8 +73,8 @@ public final class ChatService: Sendable {
     /// Reads from where changes are followed. Before the first socket.
     /// - Throws: `AppError.unavailable`.
     public func start() async throws {
-        await batcher.attach(hubs)
-        try await feed.start(hubs)
+        await batcher.attach(hubs, others: [])
+        try await feed.start(hubs, others: [])
     }
 
     /// A NOTIFY on `martlet_chat` came.

@@ -28,7 +28,10 @@ actor RoomFeed {
     private let limits: ChatLimits
     private let notify: Bool
     private let log: Log
+    /// What takes typing, presence and marks too. A hub's place among the fronts is the index of its loop.
     private var hubs: [ChatHub] = []
+    private var fronts: [any ChatFront] = []
+    private var hubPlaces = HubSet()
 
     private var positions = RoomPositions()
     private var users: [User.ID: HubSet] = [:]
@@ -56,9 +59,13 @@ actor RoomFeed {
     }
 
     /// Reads the bound from which changes are followed, and starts to follow them.
+    /// - Parameter others: fronts that stand behind the hubs: what they say as `hub` is their place in the whole.
     /// - Throws: `AppError.unavailable`.
-    func start(_ hubs: [ChatHub]) async throws {
+    func start(_ hubs: [ChatHub], others: [any ChatFront]) async throws {
         self.hubs = hubs
+        fronts = hubs + others
+        hubPlaces = HubSet()
+        for place in hubs.indices { hubPlaces.insert(place) }
         bound = try await rooms.changes(since: .max).bound
         readAt = loop.nowMilliseconds
         setPolling()
@@ -78,7 +85,7 @@ actor RoomFeed {
 
     func hold(_ held: [(room: Room.ID, lastSeq: Int64)], hub: Int) {
         let answers = held.map { ($0.room, positions.hold($0.room, lastSeq: $0.lastSeq, hub: hub)) }
-        hubs[hub].post { $0.held(answers) }
+        fronts[hub].told(.held(answers))
         run()
     }
 
@@ -221,7 +228,7 @@ actor RoomFeed {
         if asked - readAt > Self.changesKeptMilliseconds {
             positions.allChanged()
             let everybody = Array(users.keys)
-            for hub in hubs { hub.post { $0.refresh(everybody) } }
+            for front in fronts { front.told(.refresh(everybody)) }
         }
         bound = changes.bound
         readAt = asked
@@ -258,7 +265,7 @@ actor RoomFeed {
             let ids = Set(members.map(\.user))
             let isHeld = positions.holds(room)
             guard isHeld || ids.contains(where: { users[$0] != nil }) else { continue }
-            for hub in hubs { hub.post { $0.membersChanged(room, ids) } }
+            for front in fronts { front.told(.members(room, ids)) }
         }
     }
 
@@ -266,14 +273,15 @@ actor RoomFeed {
 
     private func deliver(_ deliveries: [RoomPositions.Delivery]) {
         guard !deliveries.isEmpty else { return }
-        let frames = deliveries.map { delivery in
+        let news = deliveries.map { delivery in
             HubDelivery(
-                room: delivery.room,
-                frames: delivery.messages.map { ($0.seq, SharedFrame(text: ServerFrame.message($0))) })
+                room: delivery.room, messages: delivery.messages,
+                frames: delivery.hubs.intersects(hubPlaces)
+                    ? delivery.messages.map { ($0.seq, SharedFrame(text: ServerFrame.message($0))) } : [])
         }
-        for hub in hubs {
-            let own = zip(deliveries, frames).filter { $0.0.hubs.contains(hub.index) }.map(\.1)
-            if !own.isEmpty { hub.post { $0.deliver(own) } }
+        for (place, front) in fronts.enumerated() {
+            let own = zip(deliveries, news).filter { $0.0.hubs.contains(place) }.map(\.1)
+            if !own.isEmpty { front.told(.delivered(own)) }
         }
     }
 
@@ -287,12 +295,6 @@ actor RoomFeed {
 
     /// Nil when changes are being read.
     var problem: String? { isFailing ? "the chat cannot read the database" : nil }
-}
-
-/// Messages of a room on their way to the sockets of a loop, in order.
-struct HubDelivery: Sendable {
-    let room: Room.ID
-    let frames: [(seq: Int64, frame: SharedFrame)]
 }
 
 /// What one read brought of one room.

@@ -1,16 +1,17 @@
 import Core
 
-/// Which loops of the process: bit by index.
+/// Which fronts of the process: bit by place.
 struct HubSet: Equatable {
-    /// The loops of a process that this can tell apart; MARTLET_LOOPS goes no further.
-    static let hubsMax = 64
+    /// The fronts of a process that this can tell apart: two on each of 64 loops, and MARTLET_LOOPS goes no further.
+    static let hubsMax = 128
 
-    private(set) var bits: UInt64 = 0
+    private(set) var bits: UInt128 = 0
     var isEmpty: Bool { bits == 0 }
 
-    mutating func insert(_ hub: Int) { bits |= 1 << UInt64(hub) }
-    mutating func remove(_ hub: Int) { bits &= ~(1 << UInt64(hub)) }
-    func contains(_ hub: Int) -> Bool { bits & (1 << UInt64(hub)) != 0 }
+    mutating func insert(_ hub: Int) { bits |= 1 << UInt128(hub) }
+    mutating func remove(_ hub: Int) { bits &= ~(1 << UInt128(hub)) }
+    func contains(_ hub: Int) -> Bool { bits & (1 << UInt128(hub)) != 0 }
+    func intersects(_ other: HubSet) -> Bool { bits & other.bits != 0 }
     mutating func formUnion(_ other: HubSet) { bits |= other.bits }
 }
 

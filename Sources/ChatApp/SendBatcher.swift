@@ -8,8 +8,22 @@ import ServiceKit
 actor SendBatcher {
     struct Send: Sendable {
         let draft: Message.Draft
+        /// The place of the front whose socket sends.
         let hub: Int
         let socket: Int
+        /// By what the client knows the answer, where it is not the draft's own id.
+        var ack: Int64?
+    }
+
+    /// What became of a send.
+    struct Answer: Sendable {
+        let send: Send
+        let result: Result
+    }
+
+    enum Result: Sendable {
+        case done(Message.Outcome)
+        case failed(ServerFrame.ErrorCode, String)
     }
 
     private struct MarkKey: Hashable {
@@ -37,6 +51,7 @@ actor SendBatcher {
     private let batches: Counter
 
     private var hubs: [ChatHub] = []
+    private var fronts: [any ChatFront] = []
     private var queue: [Send] = []
     private var head = 0
     private var isWriting = false
@@ -60,7 +75,11 @@ actor SendBatcher {
         batches = metrics.counter("martlet_chat_batches_total", "Transactions in which they were committed.")
     }
 
-    func attach(_ hubs: [ChatHub]) { self.hubs = hubs }
+    /// The fronts in the order of their places: the hubs, who also mark, and others.
+    func attach(_ hubs: [ChatHub], others: [any ChatFront]) {
+        self.hubs = hubs
+        fronts = hubs + others
+    }
 
     // MARK: Sends
 
@@ -107,11 +126,6 @@ actor SendBatcher {
             head = 0
         }
         return batch
-    }
-
-    private enum Result: Sendable {
-        case done(Message.Outcome)
-        case failed(ServerFrame.ErrorCode, String)
     }
 
     /// Commits what can be: a batch that the database refuses is halved until the send at fault is alone.
@@ -162,19 +176,9 @@ actor SendBatcher {
     }
 
     private func answer(_ results: [(Send, Result)]) {
-        var answers: [Int: [(socket: Int, text: [UInt8])]] = [:]
-        for (send, result) in results {
-            let (room, id) = (send.draft.roomID, send.draft.clientID)
-            let text =
-                switch result {
-                case .done(.sent(let seq, let at)): ServerFrame.ack(room, id, seq: seq, at: at)
-                case .done(.duplicate(let seq)): ServerFrame.ack(room, id, seq: seq, at: nil)
-                case .done(.forbidden): ServerFrame.error(.forbidden, "Not your room.", room: room, clientID: id)
-                case .failed(let code, let message): ServerFrame.error(code, message, room: room, clientID: id)
-                }
-            answers[send.hub, default: []].append((send.socket, text))
-        }
-        for (hub, texts) in answers { hubs[hub].post { $0.answer(texts) } }
+        var answers: [Int: [Answer]] = [:]
+        for (send, result) in results { answers[send.hub, default: []].append(Answer(send: send, result: result)) }
+        for (hub, answers) in answers { fronts[hub].answered(answers) }
     }
 
     // MARK: Read marks

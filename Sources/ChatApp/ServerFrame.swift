@@ -47,6 +47,17 @@ enum ServerFrame {
         }
     }
 
+    /// An acknowledgement, or the reason why there is none.
+    static func answer(_ answer: SendBatcher.Answer) -> [UInt8] {
+        let (room, id) = (answer.send.draft.roomID, answer.send.draft.clientID)
+        return switch answer.result {
+        case .done(.sent(let seq, let at)): ack(room, id, seq: seq, at: at)
+        case .done(.duplicate(let seq)): ack(room, id, seq: seq, at: nil)
+        case .done(.forbidden): error(.forbidden, "Not your room.", room: room, clientID: id)
+        case .failed(let code, let message): error(code, message, room: room, clientID: id)
+        }
+    }
+
     static func ack(_ room: Room.ID, _ clientID: String, seq: Int64, at: Date?) -> [UInt8] {
         frame("ack") { json in
             json.field("room", room.value)
