@@ -51,7 +51,7 @@ enum Main {
                 await chat.drain()
                 await server.drain(graceSeconds: grace)
                 await guardian.stop()
-                try? await instances.stop(configuration.instance)
+                try? await instances.stop(configuration.instance, internalAddress: "")
                 bus.stop()
                 await database.close()
             })

@@ -235,8 +235,10 @@ struct RoomsTests {
             try await instances.start("chat-1", internalAddress: "127.0.0.1:1")
             try await instances.start("chat-1", internalAddress: "127.0.0.1:2")
             try await instances.start("chat-2", internalAddress: "")
-            #expect(try await instances.all().map(\.internalAddress) == ["127.0.0.1:2", ""])
-            try await instances.stop("chat-2")
+            #expect(try await instances.all().map(\.internalAddress) == ["", "127.0.0.1:2"])
+            try await instances.stop("chat-2", internalAddress: "")
+            // The second process of this name is still there.
+            try await instances.stop("chat-1", internalAddress: "127.0.0.1:1")
             #expect(try await instances.all().map(\.name) == ["chat-1"])
         }
     }

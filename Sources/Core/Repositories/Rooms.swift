@@ -88,7 +88,8 @@ public struct RoomChanges: Sendable, Equatable {
 public protocol ChatInstanceRepository: Sendable {
     /// - Parameter internalAddress: where other instances reach it; empty when they cannot.
     func start(_ name: String, internalAddress: String) async throws
-    func stop(_ name: String) async throws
-    /// Names and addresses, in order of name.
+    /// - Parameter internalAddress: as at the start: a row that another process of this name has written since stays.
+    func stop(_ name: String, internalAddress: String) async throws
+    /// Names and addresses, the last started first; a killed process leaves its own behind. Bounded.
     func all() async throws -> [(name: String, internalAddress: String)]
 }
