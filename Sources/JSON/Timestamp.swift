@@ -3,40 +3,37 @@ import Foundation
 /// Times on the wire: ISO 8601 in UTC with milliseconds, as Strapi writes them (contracts: `2023-01-05T09:30:00.000Z`).
 public enum Timestamp {
     public static func text(_ date: Date) -> String {
+        String(unsafeUninitializedCapacity: length) { write(date, to: $0) }
+    }
+
+    /// Bytes of one.
+    static let length = 24
+
+    /// - Parameter buffer: of `length` bytes.
+    /// - Returns: how many of them were written.
+    static func write(_ date: Date, to buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
         // PostgreSQL counts microseconds; a Double is a little off them.
         let (milliseconds, _) = floorDivide(Int64((date.timeIntervalSince1970 * 1_000_000).rounded()), 1000)
         let (days, rest) = floorDivide(milliseconds, 86_400_000)
         let (year, month, day) = civil(days)
-        return String(unsafeUninitializedCapacity: 24) { buffer in
-            var at = 0
-            func put(_ value: Int64, _ width: Int) {
-                var value = value
-                for offset in (0..<width).reversed() {
-                    buffer[at + offset] = UInt8(ascii: "0") + UInt8(value % 10)
-                    value /= 10
-                }
-                at += width
+        var at = 0
+        func put(_ value: Int64, _ width: Int, _ mark: UInt8) {
+            var value = value
+            for offset in stride(from: at + width - 1, through: at, by: -1) {
+                buffer[offset] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10)
+                value /= 10
             }
-            func put(_ character: Unicode.Scalar) {
-                buffer[at] = UInt8(ascii: character)
-                at += 1
-            }
-            put(min(max(year, 0), 9999), 4)
-            put("-")
-            put(month, 2)
-            put("-")
-            put(day, 2)
-            put("T")
-            put(rest / 3_600_000, 2)
-            put(":")
-            put(rest / 60_000 % 60, 2)
-            put(":")
-            put(rest / 1000 % 60, 2)
-            put(".")
-            put(rest % 1000, 3)
-            put("Z")
-            return at
+            buffer[at + width] = mark
+            at += width + 1
         }
+        put(min(max(year, 0), 9999), 4, UInt8(ascii: "-"))
+        put(month, 2, UInt8(ascii: "-"))
+        put(day, 2, UInt8(ascii: "T"))
+        put(rest / 3_600_000, 2, UInt8(ascii: ":"))
+        put(rest / 60_000 % 60, 2, UInt8(ascii: ":"))
+        put(rest / 1000 % 60, 2, UInt8(ascii: "."))
+        put(rest % 1000, 3, UInt8(ascii: "Z"))
+        return at
     }
 
     /// RFC 3339: a date, or a date and a time with `Z` or an offset. Nil for anything else.

@@ -4,6 +4,44 @@ import Testing
 
 @Suite("JSON out")
 struct JSONWriterTests {
+    @Test("an escape is found wherever in a text it stands, and nothing else is touched")
+    func escapes() throws {
+        for scalar in ["\"", "\\", "\u{1F}", "\u{0}", "\n", " ", "!", "#", "[", "\u{7F}", "é", "ÿ", "😀", "\u{80}"] {
+            for length in 0..<20 {
+                let text = String(repeating: "a", count: length) + scalar + String(repeating: "ü", count: 19 - length)
+                var json = JSONWriter()
+                json.value(text)
+                let bytes = json.finish()
+                let read = try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed) as? String
+                #expect(read == text)
+                var same = JSONWriter()
+                Array(text.utf8).withUnsafeBufferPointer { same.value(utf8: $0) }
+                #expect(same.finish() == bytes)
+            }
+        }
+    }
+
+    @Test("whole numbers of every width are exact")
+    func numbers() {
+        var json = JSONWriter()
+        json.array([Int64.min, -10, -1, 0, 9, 10, Int64.max]) { $0.value($1) }
+        json.value(UInt64.max)
+        json.value(Int8.min)
+        json.value(Int128.min)
+        #expect(
+            String(decoding: json.finish(), as: UTF8.self) == "[\(Int64.min),-10,-1,0,9,10,\(Int64.max)],"
+                + "\(UInt64.max),-128,\(Int128.min)")
+    }
+
+    @Test("a document longer than was thought is whole")
+    func growing() {
+        var json = JSONWriter(capacity: 1)
+        json.array(0..<10_000) { $0.value($1) }
+        #expect(
+            String(decoding: json.finish(), as: UTF8.self) == "[" + (0..<10_000).map(String.init).joined(separator: ",")
+                + "]")
+    }
+
     @Test("what is written reads back as the same values")
     func roundTrip() throws {
         let hostile = "quote \" slash \\ line\nreturn\r tab\t bell\u{7} emoji 😀 \u{2028} é"
