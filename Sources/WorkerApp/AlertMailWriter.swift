@@ -57,60 +57,40 @@ public struct AlertMailWriter: Sendable {
 
     private func html(_ mail: Mail, unsubscribe: String?) -> String {
         let items = mail.items.map { item in
-            let place = where_(item).isEmpty ? "" : "<div style=\"color:#444b55\">\(Self.escape(where_(item)))</div>\n"
+            let place =
+                where_(item).isEmpty ? "" : "<div style=\"color:#444b55\">\(MailLayout.escape(where_(item)))</div>\n"
             return """
                 <tr><td style="padding:14px 0;border-top:1px solid #d9dee5">
-                <a href="\(Self.escape(link(item)))" style="font-size:17px;font-weight:bold;color:#0b57a4">\
-                \(Self.escape(item.title))</a>
-                \(place)<div style="font-size:14px;color:#5b6470;padding-top:4px">Why: \(Self.escape(item.reason))</div>
+                <a href="\(MailLayout.escape(link(item)))" style="font-size:17px;font-weight:bold;color:#0b57a4">\
+                \(MailLayout.escape(item.title))</a>
+                \(place)<div style="font-size:14px;color:#5b6470;padding-top:4px">\
+                Why: \(MailLayout.escape(item.reason))</div>
                 </td></tr>
                 """
         }
-        let more = mail.moreItems == 0 ? "" : """
-            <p style="margin:14px 0 0">And <a href="\(Self.escape(publicURL))" style="color:#0b57a4">\
+        let more =
+            mail.moreItems == 0
+            ? ""
+            : """
+            <p style="margin:14px 0 0">And <a href="\(MailLayout.escape(publicURL))" style="color:#0b57a4">\
             \(mail.moreItems) more</a>.</p>
 
             """
         let end = unsubscribe.map { url in
-            " <a href=\"\(Self.escape(url))\" style=\"color:#5b6470\">End this alert</a>"
+            " <a href=\"\(MailLayout.escape(url))\" style=\"color:#5b6470\">End this alert</a>"
         }
-        return """
-            <!DOCTYPE html>
-            <html lang="en"><head><meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <meta name="color-scheme" content="light"><title>\(Self.escape(mail.subjectLine))</title></head>
-            <body style="margin:0;padding:0;background:#f3f5f8">
-            <table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center" \
-            style="padding:24px 12px">
-            <table role="presentation" cellpadding="0" cellspacing="0" style="width:100%;max-width:600px;\
-            background:#ffffff;border-radius:8px;font-family:Arial,Helvetica,sans-serif;font-size:15px;\
-            line-height:1.45;color:#1b2027"><tr><td style="padding:24px 28px">
-            <h1 style="margin:0 0 12px;font-size:20px;line-height:1.3">\(Self.escape(mail.subjectLine))</h1>
-            <table role="presentation" width="100%" cellpadding="0" cellspacing="0">
-            \(items.joined(separator: "\n"))
-            </table>
-            \(more)<p style="margin:18px 0 0;padding-top:14px;border-top:1px solid #d9dee5;font-size:13px;\
-            color:#5b6470">
-            You get this mail because you saved this search as an alert at \
-            <a href="\(Self.escape(publicURL))" style="color:#5b6470">\(Self.escape(publicURL))</a>.\(end ?? "")
-            </p></td></tr></table></td></tr></table></body></html>
-            """
-    }
-
-    /// For text and for attributes in double quotes.
-    static func escape(_ text: String) -> String {
-        var out = ""
-        out.reserveCapacity(text.utf8.count)
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": out += "&amp;"
-            case "<": out += "&lt;"
-            case ">": out += "&gt;"
-            case "\"": out += "&quot;"
-            case "'": out += "&#39;"
-            default: out.unicodeScalars.append(scalar)
-            }
-        }
-        return out
+        return MailLayout.html(
+            title: mail.subjectLine,
+            content: """
+                <table role="presentation" width="100%" cellpadding="0" cellspacing="0">
+                \(items.joined(separator: "\n"))
+                </table>
+                \(more)
+                """,
+            footer: """
+                You get this mail because you saved this search as an alert at \
+                <a href="\(MailLayout.escape(publicURL))" style="color:#5b6470">\(MailLayout.escape(publicURL))</a>.\
+                \(end ?? "")
+                """)
     }
 }
