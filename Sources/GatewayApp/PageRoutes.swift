@@ -17,7 +17,7 @@ struct PageRoutes: Sendable {
     }
 
     @Sendable func index(_ request: HTTPRequest) async throws -> HTTPResponse {
-        page(
+        HTMLPage.answer(
             "Martlet",
             """
             <h1>Martlet</h1>
@@ -37,11 +37,11 @@ struct PageRoutes: Sendable {
     @Sendable func confirm(_ request: HTTPRequest) async throws -> HTTPResponse {
         let id = try alert(request)
         let (name, email) = try await alerts.describe(id)
-        return page(
+        return HTMLPage.answer(
             "Stop this alert?",
             """
             <h1>Stop this alert?</h1>
-            <p>The alert <strong>\(escaped(name))</strong> sends mail to \(escaped(email)).</p>
+            <p>The alert <strong>\(HTMLPage.escaped(name))</strong> sends mail to \(HTMLPage.escaped(email)).</p>
             <form method="post"><button type="submit">Stop it</button></form>
             """)
     }
@@ -51,44 +51,11 @@ struct PageRoutes: Sendable {
         let id = try alert(request)
         _ = try await request.body.collect(max: 1024)
         try await alerts.unsubscribe(id)
-        return page("Stopped", "<h1>Stopped</h1><p>This alert sends no more mail.</p>")
+        return HTMLPage.answer("Stopped", "<h1>Stopped</h1><p>This alert sends no more mail.</p>")
     }
 
     private func alert(_ request: HTTPRequest) throws(AppError) -> JobAlert.ID {
         guard let token = request.parameters["token"], let id = tokens.check(token) else { throw .notFound }
         return JobAlert.ID(id)
-    }
-
-    private func page(_ title: String, _ body: String) -> HTTPResponse {
-        let html = """
-            <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(title)</title>
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <style>body{font:1.1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem;color:#222}
-            button{font:inherit;padding:.5rem 1.2rem;border:0;border-radius:.4rem;background:#1a5fb4;color:#fff}
-            a{color:#1a5fb4}</style></head><body>\(body)</body></html>
-            """
-        return HTTPResponse(
-            status: 200,
-            headers: [
-                "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store",
-                "Referrer-Policy": "no-referrer",
-                "Content-Security-Policy":
-                    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
-            ],
-            body: .bytes(Array(html.utf8)))
-    }
-
-    private func escaped(_ text: String) -> String {
-        var out = ""
-        for character in text {
-            switch character {
-            case "&": out += "&amp;"
-            case "<": out += "&lt;"
-            case ">": out += "&gt;"
-            case "\"": out += "&quot;"
-            default: out.append(character)
-            }
-        }
-        return out
     }
 }
