@@ -122,6 +122,7 @@ public struct User: Sendable, Equatable, Identifiable {
     /// A change of one's own profile; nil leaves a field as it is.
     public struct Change: Sendable {
         public let username: String?
+        /// Asked for, not yet the user's: it has to be confirmed.
         public let email: String?
         public let firstName: String?
         public let lastName: String?

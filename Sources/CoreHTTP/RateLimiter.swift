@@ -22,24 +22,36 @@ public final class RateLimiter: Sendable {
         self.clock = clock
     }
 
-    /// - Throws: `tooMany` when the key has used up its minute. Does not count.
-    public func check(_ key: String) throws(AppError) {
+    /// An event that has been counted before it was known whether it counts.
+    public struct Reservation: Sendable {
+        fileprivate let key: String
+        fileprivate let window: Int64
+    }
+
+    /// Counts an event, in one step with the check: of many at once no more than the limit pass.
+    /// - Throws: `tooMany` when the key has used up its minute.
+    @discardableResult
+    public func take(_ key: String) throws(AppError) -> Reservation {
         let second = clock.seconds
-        let used = state.withLock { state in
+        let window = state.withLock { state -> Int64? in
             roll(&state, second)
-            return state.counts[key] ?? (state.counts.count < Self.keysMax ? 0 : perMinute)
+            let used = state.counts[key] ?? (state.counts.count < Self.keysMax ? 0 : perMinute)
+            guard used < perMinute else { return nil }
+            state.counts[key] = used + 1
+            return state.window
         }
-        guard used < perMinute else {
+        guard let window else {
             throw AppError(
                 .tooMany, "Too many requests, please try again later.", retryAfterSeconds: Int(60 - second % 60))
         }
+        return Reservation(key: key, window: window)
     }
 
-    public func count(_ key: String) {
-        let second = clock.seconds
+    /// The event was none of those that are limited.
+    public func giveBack(_ reservation: Reservation) {
         state.withLock { state in
-            roll(&state, second)
-            if state.counts[key] != nil || state.counts.count < Self.keysMax { state.counts[key, default: 0] += 1 }
+            guard state.window == reservation.window, let used = state.counts[reservation.key], used > 0 else { return }
+            state.counts[reservation.key] = used == 1 ? nil : used - 1
         }
     }
 

@@ -129,6 +129,10 @@ public struct PostgresMails: MailRepository {
                 UPDATE mails m SET state = 'suppressed', ended_at = now() FROM users u
                 WHERE u.email = \(address) AND m.user_id = u.id AND m.state = 'queued'
                 """,
+                """
+                UPDATE account_mails SET state = 'suppressed', seed = NULL, ended_at = now()
+                WHERE address = \(address) AND state = 'queued'
+                """,
             ])
         }
     }

@@ -9,6 +9,8 @@ public struct PostgresUpkeep: UpkeepRepository {
     static let refreshMilliseconds = 600_000
     static let deadSecondsMax: TimeInterval = 30 * 86400
     static let mailSecondsMax: TimeInterval = 90 * 86400
+    /// Longer than any of their tokens is good; strangers' addresses are among them.
+    static let accountMailSecondsMax: TimeInterval = 2 * 86400
     /// Who was away for longer reads from the rooms themselves.
     static let roomChangeSecondsMax: TimeInterval = 3600
     /// An expired session may still be asked about by a client that tries to refresh it.
@@ -54,6 +56,21 @@ public struct PostgresUpkeep: UpkeepRepository {
                 DELETE FROM mails WHERE id = ANY (ARRAY(
                   SELECT id FROM mails
                   WHERE state <> 'queued' AND ended_at < \(now - Self.mailSecondsMax) LIMIT \(max)))
+                """
+            ),
+            (
+                "account_mails",
+                """
+                DELETE FROM account_mails WHERE id = ANY (ARRAY(
+                  SELECT id FROM account_mails WHERE created_at < \(now - Self.accountMailSecondsMax) LIMIT \(max)))
+                """
+            ),
+            (
+                "account_tokens",
+                """
+                DELETE FROM account_tokens WHERE hash = ANY (ARRAY(
+                  SELECT hash FROM account_tokens
+                  WHERE expires_at < \(now - Self.accountMailSecondsMax) LIMIT \(max)))
                 """
             ),
             (

@@ -5,10 +5,13 @@ import Postgres
 public struct PostgresUsers: UserRepository {
     private let db: Database
     private let notify: Bool
+    private let mailDomain: String
 
-    public init(db: Database, notify: Bool = true) {
+    /// - Parameter mailDomain: the right side of Message-IDs.
+    public init(db: Database, notify: Bool = true, mailDomain: String = "localhost") {
         self.db = db
         self.notify = notify
+        self.mailDomain = mailDomain
     }
 
     private static let user: @Sendable (Row) throws -> User = { row in
@@ -16,16 +19,28 @@ public struct PostgresUsers: UserRepository {
         return try reader.user()
     }
 
-    public func create(_ draft: User.Draft, passwordHash: String) async throws -> User {
+    public func create(
+        _ draft: User.Draft, passwordHash: String, confirmation: AccountMailing?
+    ) async throws -> User {
         try await mapped {
-            try await db.write.first(
+            let insert: SQL =
                 """
-                INSERT INTO users AS u (username, email, password_hash, first_name, last_name, phone_number)
+                INSERT INTO users AS u (username, email, password_hash, first_name, last_name, phone_number, confirmed)
                 VALUES (\(draft.username), \(draft.email), \(passwordHash), \(draft.firstName), \(draft.lastName),
-                        \(draft.phoneNumber))
+                        \(draft.phoneNumber), \(confirmation == nil))
                 RETURNING \(Columns.user)
-                """, as: Self.user
-            ).orNotFound()
+                """
+            guard let confirmation else { return try await db.write.first(insert, as: Self.user).orNotFound() }
+            // The limit of mails does not hold an account up: whoever got none asks for another one later.
+            let rest =
+                [
+                    AccountStatements.takeTurns(draft.email),
+                    AccountStatements.ask(
+                        .confirm, address: draft.email, user: nil, confirmation, domain: mailDomain),
+                ] + (notify ? [Enqueue.wake] : [])
+            return try await db.write.run(insert, rest) { result, _ in
+                result.count > 0 ? try Self.user(result[0]) : nil
+            }.orNotFound()
         }
     }
 
@@ -69,14 +84,15 @@ public struct PostgresUsers: UserRepository {
         try await mapped {
             // The user's row is locked first: a sign-in that is just starting a session (FOR SHARE) is either before,
             // and ended here, or after, and finds another hash than the one it checked.
-            let changed = try await db.write.batch([
-                "UPDATE users SET password_hash = \(hash), updated_at = now() WHERE id = \(id)",
-                """
-                INSERT INTO audit_log (actor_id, action, subject, subject_id)
-                SELECT id, 'user.password', 'user', id FROM users WHERE id = \(id)
-                """,
-                PostgresSessions.endAll(of: id, except: kept, notify: notify),
-            ])
+            let changed = try await db.write.batch(
+                [
+                    "UPDATE users SET password_hash = \(hash), updated_at = now() WHERE id = \(id)",
+                    """
+                    INSERT INTO audit_log (actor_id, action, subject, subject_id)
+                    SELECT id, 'user.password', 'user', id FROM users WHERE id = \(id)
+                    """,
+                ] + AccountStatements.voidTokens(of: id)
+                    + [PostgresSessions.endAll(of: id, except: kept, notify: notify)])
             guard changed[0] == 1 else { throw AppError.notFound }
         }
     }
@@ -88,9 +104,19 @@ public struct PostgresUsers: UserRepository {
         }
     }
 
-    public func update(_ id: User.ID, _ change: User.Change) async throws -> User {
+    public func update(
+        _ id: User.ID, _ change: User.Change, picture: Media.Draft?, mailing: AccountMailing
+    ) async throws -> ProfileUpdate {
         try await mapped {
-            do { return try await write(change, to: id) } catch let error as PostgresError
+            do {
+                guard picture != nil || change.email != nil else {
+                    let user = try await db.write.first(Self.write(change, to: id), as: Self.user).orNotFound()
+                    return ProfileUpdate(user: user, pendingEmail: nil)
+                }
+                return try await db.transaction { transaction in
+                    try await update(id, change, picture: picture, mailing: mailing, in: transaction)
+                }
+            } catch let error as PostgresError
                 where error.sqlState == Self.invalidParameter
             {
                 // Foundation knows some zones, of old, that the database's time zone files do not have.
@@ -102,24 +128,61 @@ public struct PostgresUsers: UserRepository {
     /// What PostgreSQL raises for the name of an unknown time zone.
     private static let invalidParameter = "22023"
 
-    private func write(_ change: User.Change, to id: User.ID) async throws -> User {
-        try await db.write.first(
-            """
-            UPDATE users AS u SET
-              username = coalesce(\(change.username), u.username),
-              email = coalesce(\(change.email), u.email),
-              first_name = coalesce(\(change.firstName), u.first_name),
-              last_name = coalesce(\(change.lastName), u.last_name),
-              phone_number = coalesce(\(change.phoneNumber), u.phone_number),
-              time_zone = coalesce(\(change.timeZone), u.time_zone),
-              profile_media_id = coalesce(\(change.profileMediaID), u.profile_media_id),
-              updated_at = now()
-            WHERE u.id = \(id) AND (\(change.profileMediaID)::bigint IS NULL OR EXISTS (
-              SELECT FROM media m
-              WHERE m.id = \(change.profileMediaID)::bigint AND m.owner_id = u.id AND m.kind = 'profile'))
-            RETURNING \(Columns.user)
-            """, as: Self.user
+    private func update(
+        _ id: User.ID, _ change: User.Change, picture: Media.Draft?, mailing: AccountMailing,
+        in transaction: Transaction
+    ) async throws -> ProfileUpdate {
+        // The user's row makes two changes of one person take turns: of two pictures the first is then a former one.
+        let present = try await transaction.first(
+            "SELECT email, profile_media_id FROM users WHERE id = \(id) FOR NO KEY UPDATE"
+        ) { (email: try $0.get(0, as: String.self), picture: try $0.get(1, as: Media.ID?.self)) }.orNotFound()
+        var pending: String?
+        if let email = change.email, email != present.email {
+            pending = email
+            let done = try await transaction.batch([
+                AccountStatements.takeTurns(email),
+                AccountStatements.ask(.change, address: email, user: id, mailing, domain: mailDomain),
+                AccountStatements.ask(
+                    .changeNotice, address: present.email, user: id, newAddress: email, mailing, domain: mailDomain),
+            ])
+            // No change without a notice: who took an account over must not be able to use the notices up.
+            guard done.suffix(2) == [1, 1] else {
+                throw AppError(
+                    .tooMany, "Too many requests, please try again later.",
+                    retryAfterSeconds: AccountMail.limitSeconds)
+            }
+        }
+        if let picture {
+            let media = try await transaction.first(MediaStatements.insert(picture, owner: id)) {
+                try $0.get(0, as: Media.ID.self)
+            }.orNotFound()
+            _ = try await transaction.batch(
+                [
+                    MediaStatements.process(media),
+                    "UPDATE users SET profile_media_id = \(media) WHERE id = \(id)",
+                ] + (present.picture.map { [MediaStatements.delete([$0])] } ?? []))
+        }
+        let user = try await transaction.lastFirst(
+            Self.write(change, to: id), waking: notify && (pending != nil || picture != nil), as: Self.user
         ).orNotFound()
+        return ProfileUpdate(user: user, pendingEmail: pending)
+    }
+
+    private static func write(_ change: User.Change, to id: User.ID) -> SQL {
+        """
+        UPDATE users AS u SET
+          username = coalesce(\(change.username), u.username),
+          first_name = coalesce(\(change.firstName), u.first_name),
+          last_name = coalesce(\(change.lastName), u.last_name),
+          phone_number = coalesce(\(change.phoneNumber), u.phone_number),
+          time_zone = coalesce(\(change.timeZone), u.time_zone),
+          profile_media_id = coalesce(\(change.profileMediaID), u.profile_media_id),
+          updated_at = now()
+        WHERE u.id = \(id) AND (\(change.profileMediaID)::bigint IS NULL OR EXISTS (
+          SELECT FROM media m
+          WHERE m.id = \(change.profileMediaID)::bigint AND m.owner_id = u.id AND m.kind = 'profile'))
+        RETURNING \(Columns.user)
+        """
     }
 
     public func setBlocked(_ blocked: Bool, of id: User.ID, by actor: User.ID?) async throws {

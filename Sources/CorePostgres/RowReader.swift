@@ -10,6 +10,8 @@ extension Identifier: PostgresEncodable, PostgresDecodable {
 }
 
 extension User.Role: PostgresDecodable, PostgresEncodable {}
+extension AccountToken.Purpose: PostgresDecodable {}
+extension AccountMail.Kind: PostgresDecodable {}
 extension Core.Session.Kind: PostgresDecodable, PostgresEncodable {}
 extension JobPosting.State: PostgresDecodable, PostgresEncodable {}
 extension EmploymentKind: PostgresEncodable {}

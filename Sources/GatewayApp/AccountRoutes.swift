@@ -14,6 +14,8 @@ struct AccountRoutes: Sendable {
     let hashing: OffloadPool
     let links: MediaLinks
     let forms: FormReader
+    private let answers: SignedInAnswers
+    private let tokens: MailedToken
     private let failures: RateLimiter
     private let registrations: RateLimiter
 
@@ -23,6 +25,8 @@ struct AccountRoutes: Sendable {
         self.hashing = hashing
         self.links = links
         self.forms = forms
+        answers = SignedInAnswers(parts: parts, signIn: signIn)
+        tokens = MailedToken(keys: parts.keys)
         failures = RateLimiter(perMinute: parts.signInFailuresPerMinute, clock: parts.clock)
         registrations = RateLimiter(perMinute: parts.registrationsPerMinute, clock: parts.clock)
     }
@@ -34,34 +38,35 @@ struct AccountRoutes: Sendable {
         router.on(.post, "/api/auth/logout", logout)
         router.on(.post, "/api/auth/change-password", changePassword)
         router.on(.get, "/api/users/me", me)
-        router.on(.put, "/api/users/me", updateMe)
+        router.on(.put, "/api/users/me", bodyMax: FormReader.bodyMax(.profile), updateMe)
         router.on(.post, "/api/auth/local/profile", bodyMax: FormReader.bodyMax(.profile), updateMe)
     }
 
     @Sendable func register(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let address = request.clientAddress(trusting: parts.trusted)
-        try registrations.check(address)
         let fields = try await request.fields()
         let draft = try User.Draft(
             username: fields.required("username"), email: fields.required("email"),
             password: fields.required("password"),
             firstName: fields.string("first_name") ?? "", lastName: fields.string("last_name") ?? "",
             phoneNumber: fields.string("phone_number") ?? "")
-        registrations.count(address)
+        try registrations.take(request.clientAddress(trusting: parts.trusted))
         let hash = try await hashing.run { [hasher = parts.hasher] in try hasher.hash(draft.password) }
         let user: User
         do {
-            user = try await parts.users.create(draft, passwordHash: hash)
+            user = try await parts.users.create(
+                draft, passwordHash: hash,
+                confirmation: parts.accountSettings.emailConfirmation ? mailing() : nil)
         } catch let error as AppError where error.code == .conflict {
             // The clients know a clash as 400 ApplicationError.
             throw AppError(.refused, error.message)
         }
-        return try await longSession(for: user, passwordHash: hash)
+        guard user.confirmed || !parts.accountSettings.emailConfirmation else { return answers.user(user) }
+        return try await answers.longSession(for: user, passwordHash: hash)
     }
 
     @Sendable func login(_ request: HTTPRequest) async throws -> HTTPResponse {
         let signedIn = try await authenticate(request, try await request.fields())
-        let answer = try await longSession(for: signedIn.user, passwordHash: signedIn.passwordHash)
+        let answer = try await answers.longSession(for: signedIn.user, passwordHash: signedIn.passwordHash)
         try await improveHash(signedIn)
         return answer
     }
@@ -81,7 +86,7 @@ struct AccountRoutes: Sendable {
             let signedIn = try await authenticate(request, fields)
             session = try await parts.sessions.start(
                 .family, user: signedIn.user.id, passwordHash: signedIn.passwordHash, refreshHash: next.digest,
-                expiresAt: days(Session.familyDays))
+                expiresAt: answers.days(Session.familyDays))
             try await improveHash(signedIn)
         }
         let user = try await parts.users.find(session.userID)
@@ -111,20 +116,20 @@ struct AccountRoutes: Sendable {
         guard try fields.required("passwordConfirmation") == password else {
             throw AppError.invalid("passwordConfirmation", "Passwords do not match")
         }
-        let key = "password \(caller.user)"
-        try failures.check(key)
-        let stored = try await parts.users.passwordHash(of: caller.user)
-        let hash = try await hashing.run { [hasher = parts.hasher] () -> String? in
-            guard let stored, try hasher.verify(current, against: stored) else { return nil }
-            return try hasher.hash(password)
+        let hash = try await limited("password \(caller.user)") {
+            let stored = try await parts.users.passwordHash(of: caller.user)
+            return try await hashing.run { [hasher = parts.hasher] () -> String? in
+                guard let stored, try hasher.verify(current, against: stored) else { return nil }
+                return try hasher.hash(password)
+            }
         }
-        guard let hash else {
-            failures.count(key)
-            throw AppError.invalid("currentPassword", "The provided current password is invalid")
+        guard let hash else { throw AppError.invalid("currentPassword", "The provided current password is invalid") }
+        guard current != password else {
+            throw AppError.invalid("password", "Your new password must be different than your current password")
         }
         try await parts.users.setPassword(hash, of: caller.user, endingSessionsExcept: nil)
         parts.guardian.wake()
-        return try await longSession(for: try await parts.users.find(caller.user), passwordHash: hash)
+        return try await answers.longSession(for: try await parts.users.find(caller.user), passwordHash: hash)
     }
 
     @Sendable func me(_ request: HTTPRequest) async throws -> HTTPResponse {
@@ -138,14 +143,18 @@ struct AccountRoutes: Sendable {
         let form = try await forms.read(request, files: ["profile": .profile])
         return try await form.keepingFiles { form in
             let change = try User.Change(
-                username: form.fields.string("username"), firstName: form.fields.string("first_name"),
-                lastName: form.fields.string("last_name"), phoneNumber: form.fields.string("phone_number"),
-                timeZone: form.fields.string("time_zone"))
-            let user = try await parts.users.update(caller.user, change)
-            if let picture = form.files["profile"] {
-                _ = try await parts.media.create(picture, owner: caller.user)
+                username: form.fields.string("username"), email: form.fields.string("email"),
+                firstName: form.fields.string("first_name"), lastName: form.fields.string("last_name"),
+                phoneNumber: form.fields.string("phone_number"), timeZone: form.fields.string("time_zone"))
+            let update: ProfileUpdate
+            do {
+                update = try await parts.users.update(
+                    caller.user, change, picture: form.files["profile"], mailing: mailing())
+            } catch let error as AppError where error.code == .conflict {
+                // The clients know a clash as 400 ApplicationError.
+                throw AppError(.refused, error.message)
             }
-            return meAnswer(user)
+            return meAnswer(update.user, pendingEmail: update.pendingEmail)
         }
     }
 
@@ -170,49 +179,57 @@ struct AccountRoutes: Sendable {
     private func authenticate(_ request: HTTPRequest, _ fields: Fields) async throws -> SignedIn {
         let identifier = try fields.required("identifier")
         let password = try fields.required("password")
+        // For this address only: strangers elsewhere must not be able to lock the person out.
         let address = request.clientAddress(trusting: parts.trusted)
-        let key = "\(address) \(identifier.lowercased().prefix(User.emailLengthMax))"
-        try failures.check(key)
-        let known =
-            identifier.utf8.contains(0) ? nil : try await parts.users.findForSignIn(identifier: identifier)
-        let (right, better) = try await hashing.run { [hasher = parts.hasher] () -> (Bool, String?) in
-            guard let hash = known?.passwordHash else {
-                try hasher.verifyUnknown(password)
-                return (false, nil)
+        let signedIn = try await limited("\(address) \(identifier.lowercased().prefix(User.emailLengthMax))") {
+            let known =
+                identifier.utf8.contains(0) ? nil : try await parts.users.findForSignIn(identifier: identifier)
+            return try await hashing.run { [hasher = parts.hasher] () -> SignedIn? in
+                guard let known, let hash = known.passwordHash else {
+                    try hasher.verifyUnknown(password)
+                    return nil
+                }
+                guard try hasher.verify(password, against: hash) else { return nil }
+                return SignedIn(
+                    user: known.user, passwordHash: hash,
+                    betterHash: hasher.needsRehash(hash) ? try hasher.hash(password) : nil)
             }
-            guard try hasher.verify(password, against: hash) else { return (false, nil) }
-            return (true, hasher.needsRehash(hash) ? try hasher.hash(password) : nil)
         }
-        guard let known, let hash = known.passwordHash, right else {
-            failures.count(key)
-            throw AppError(.invalid, "Invalid identifier or password")
+        guard let signedIn else { throw AppError(.invalid, "Invalid identifier or password") }
+        guard signedIn.user.confirmed || !parts.accountSettings.emailConfirmation else {
+            throw AppError(.refused, "Your account email is not confirmed")
         }
-        guard !known.user.blocked else {
+        guard !signedIn.user.blocked else {
             throw AppError(.refused, "Your account has been blocked by an administrator")
         }
-        return SignedIn(user: known.user, passwordHash: hash, betterHash: better)
+        return signedIn
     }
 
-    private func longSession(for user: User, passwordHash: String) async throws -> HTTPResponse {
-        let session = try await parts.sessions.start(
-            .long, user: user.id, passwordHash: passwordHash, refreshHash: nil, expiresAt: days(Session.longDays))
-        return .json(headers: ["Cache-Control": "no-store"]) { json in
-            json.object { json in
-                json.field("jwt", signIn.longToken(for: session))
-                json.object("user") { UserBody.write(user, to: &$0) }
-            }
+    /// Counts an attempt before its password is looked at, so that of many at once no more than the limit are; what was
+    /// no wrong password (nil) does not count in the end.
+    private func limited<T: Sendable>(_ key: String, _ attempt: () async throws -> T?) async throws -> T? {
+        let reservation = try failures.take(key)
+        do {
+            guard let right = try await attempt() else { return nil }
+            failures.giveBack(reservation)
+            return right
+        } catch {
+            failures.giveBack(reservation)
+            throw error
         }
     }
 
-    private func meAnswer(_ user: User) -> HTTPResponse {
+    private func mailing() -> AccountMailing { tokens.mailing(parts) }
+
+    private func meAnswer(_ user: User, pendingEmail: String? = nil) -> HTTPResponse {
         .json(headers: ["Cache-Control": "no-store"]) { json in
             json.object { json in
                 UserBody.write(user, to: &json)
                 json.field("time_zone", user.timeZone)
                 json.object("role") { UserBody.writeRole(user.role, to: &$0) }
+                // Ours: the address that waits for its confirmation. `email` is the present one until then.
+                if let pendingEmail { json.field("pending_email", pendingEmail) }
             }
         }
     }
-
-    private func days(_ count: Int) -> Date { parts.clock.now() + Double(count) * 86_400 }
 }

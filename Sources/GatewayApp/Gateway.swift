@@ -17,6 +17,7 @@ public struct GatewayParts: Sendable {
     public let media: any MediaRepository
     public let rooms: any RoomRepository
     public let alerts: any AlertRepository
+    public let accounts: any AccountRepository
     public let store: any ObjectStore
     public let keys: SigningKeys
     public let guardian: SessionGuard
@@ -31,14 +32,17 @@ public struct GatewayParts: Sendable {
     /// Wrong passwords a minute from one address for one name, and registrations a minute from one address.
     public let signInFailuresPerMinute: Int
     public let registrationsPerMinute: Int
+    public let accountSettings: AccountSettings
 
     public init(
         users: any UserRepository, sessions: any SessionRepository, companies: any CompanyRepository,
         postings: any PostingRepository, search: any PostingSearchRepository, applications: any ApplicationRepository,
-        media: any MediaRepository, rooms: any RoomRepository, alerts: any AlertRepository, store: any ObjectStore,
-        keys: SigningKeys, guardian: SessionGuard, hasher: PasswordHasher = PasswordHasher(), clock: any ServiceClock,
+        media: any MediaRepository, rooms: any RoomRepository, alerts: any AlertRepository,
+        accounts: any AccountRepository, store: any ObjectStore, keys: SigningKeys, guardian: SessionGuard,
+        hasher: PasswordHasher = PasswordHasher(), clock: any ServiceClock,
         random: any RandomSource = SystemRandom(), metrics: Metrics, log: Log, openAPI: [UInt8],
-        trusted: TrustedNetworks = .loopback, signInFailuresPerMinute: Int = 10, registrationsPerMinute: Int = 60
+        trusted: TrustedNetworks = .loopback, signInFailuresPerMinute: Int = 10, registrationsPerMinute: Int = 60,
+        accountSettings: AccountSettings = AccountSettings()
     ) {
         self.users = users
         self.sessions = sessions
@@ -49,6 +53,7 @@ public struct GatewayParts: Sendable {
         self.media = media
         self.rooms = rooms
         self.alerts = alerts
+        self.accounts = accounts
         self.store = store
         self.keys = keys
         self.guardian = guardian
@@ -61,6 +66,7 @@ public struct GatewayParts: Sendable {
         self.trusted = trusted
         self.signInFailuresPerMinute = signInFailuresPerMinute
         self.registrationsPerMinute = registrationsPerMinute
+        self.accountSettings = accountSettings
     }
 }
 
@@ -85,6 +91,8 @@ public struct Gateway: Sendable {
         let forms = FormReader(store: parts.store, random: parts.random)
         var router = Router()
         AccountRoutes(parts: parts, signIn: signIn, hashing: hashing, links: links, forms: forms).register(on: &router)
+        RecoveryRoutes(parts: parts, answers: SignedInAnswers(parts: parts, signIn: signIn), hashing: hashing)
+            .register(on: &router)
         CompanyRoutes(parts: parts, signIn: signIn, links: links, forms: forms).register(on: &router)
         PostingRoutes(parts: parts, signIn: signIn, links: links, rewriting: rewriting).register(on: &router)
         SearchRoutes(search: parts.search, clock: parts.clock, links: links).register(on: &router)

@@ -16,6 +16,9 @@ public struct GatewayConfiguration: Sendable {
     public let openAPI: [UInt8]
     public let signInFailuresPerMinute: Int
     public let registrationsPerMinute: Int
+    public let accountSettings: AccountSettings
+    /// The right side of Message-IDs: the sender's domain, as the worker has it.
+    public let mailDomain: String
 
     public init(_ environment: inout Environment) throws {
         address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8081")
@@ -24,6 +27,8 @@ public struct GatewayConfiguration: Sendable {
         notify = environment.bool("MARTLET_NOTIFY", default: true)
         signInFailuresPerMinute = environment.int("MARTLET_SIGN_IN_FAILURES_PER_MINUTE", default: 10, in: 1...10_000)
         registrationsPerMinute = environment.int("MARTLET_REGISTRATIONS_PER_MINUTE", default: 60, in: 1...100_000)
+        accountSettings = AccountSettings(&environment)
+        mailDomain = Self.mailDomain(&environment)
         let networks = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")
         if let trusted = TrustedNetworks(networks) {
             self.trusted = trusted
@@ -39,6 +44,22 @@ public struct GatewayConfiguration: Sendable {
         let secrets = Self.secrets(&environment)
         try environment.check()
         keys = try SigningKeys(secrets: secrets)
+    }
+
+    /// Only the domain is used here; what else may be wrong with a sender the worker says.
+    private static func mailDomain(_ environment: inout Environment) -> String {
+        let sender = environment.string("MARTLET_MAIL_FROM", default: "martlet@localhost")
+        let domain = sender.split(separator: "@").last.map { $0.filter { $0 != ">" && $0 != " " } } ?? ""
+        let isWord =
+            !domain.isEmpty
+            && domain.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == 0x2D || byte == 0x2E
+            }
+        guard isWord, sender.contains("@") else {
+            environment.mistake("MARTLET_MAIL_FROM is \"\(sender)\"; it must be like Martlet <jobs@example.org>")
+            return "localhost"
+        }
+        return domain
     }
 
     /// The first signs; a former one still verifies while its tokens live.

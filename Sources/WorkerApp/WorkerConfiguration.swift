@@ -13,6 +13,8 @@ public struct WorkerConfiguration: Sendable {
     public let publicURL: String
     /// Where mails send people; `{id}` stands for the posting's number.
     public let postingURL: String
+    /// Where a mail about a forgotten password sends people, with the token as `code`.
+    public let resetURL: String
     /// Nil: mails wait in the queue.
     public let smtp: SMTPClient.Configuration?
     public let from: MailMessage.Mailbox
@@ -30,6 +32,7 @@ public struct WorkerConfiguration: Sendable {
         store = environment.string("MARTLET_STORE")
         publicURL = environment.webURL("MARTLET_PUBLIC_URL")
         postingURL = environment.string("MARTLET_POSTING_URL", default: publicURL + "/api/jobs/{id}")
+        resetURL = environment.webURL("MARTLET_RESET_URL", default: publicURL + "/reset-password")
         notify = environment.bool("MARTLET_NOTIFY", default: true)
         name = environment.string("MARTLET_INSTANCE", default: "worker-\(ProcessInfo.processInfo.processIdentifier)")
         mediaChildren = environment.int("MARTLET_MEDIA_CHILDREN", default: 2, in: 1...64)

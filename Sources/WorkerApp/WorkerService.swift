@@ -12,6 +12,8 @@ public enum WorkerService {
     /// Matching and digests are transactions of their own, on leased connections.
     static let alertsAtOnceMax = 2
     static let upkeepAtOnceMax = 2
+    /// Somebody waits for these, so they never stand behind ten thousand digests.
+    static let accountMailsAtOnceMax = 2
     static let digestSeconds = 60
     static let factsSeconds = 15 * 60
     static let pruneSeconds = 3600
@@ -24,6 +26,7 @@ public enum WorkerService {
         public let queue: any WorkQueue
         public let alerts: any AlertRepository
         public let mails: any MailRepository
+        public let accountMails: any AccountMailRepository
         public let media: any MediaRepository
         public let upkeep: any UpkeepRepository
         public let store: any ObjectStore
@@ -39,8 +42,9 @@ public enum WorkerService {
         public let close: @Sendable () async -> Void
 
         public init(
-            queue: any WorkQueue, alerts: any AlertRepository, mails: any MailRepository, media: any MediaRepository,
-            upkeep: any UpkeepRepository, store: any ObjectStore, sweep: @escaping @Sendable (Date) async throws -> Int,
+            queue: any WorkQueue, alerts: any AlertRepository, mails: any MailRepository,
+            accountMails: any AccountMailRepository, media: any MediaRepository, upkeep: any UpkeepRepository,
+            store: any ObjectStore, sweep: @escaping @Sendable (Date) async throws -> Int,
             children: MediaChildPool, scratch: String, offload: OffloadPool,
             listen: @escaping Listen,
             close: @escaping @Sendable () async -> Void
@@ -48,6 +52,7 @@ public enum WorkerService {
             self.queue = queue
             self.alerts = alerts
             self.mails = mails
+            self.accountMails = accountMails
             self.media = media
             self.upkeep = upkeep
             self.store = store
@@ -108,6 +113,12 @@ public enum WorkerService {
             handlers.append(mailHandler(parts, smtp: smtp, configuration: configuration, log: log))
             let most = configuration.mailsAtOnce
             lanes.append(WorkLane(name: "mail", kinds: [.sendMail], runningMax: most, batchMax: most))
+            handlers.append(
+                accountMailHandler(parts, smtp: smtp, configuration: configuration, clock: context.clock, log: log))
+            lanes.append(
+                WorkLane(
+                    name: "account-mail", kinds: [.sendAccountMail], runningMax: accountMailsAtOnceMax,
+                    batchMax: accountMailsAtOnceMax))
         }
         let settings = Worker.Settings(name: configuration.name, lanes: lanes, schedules: schedules(parts))
         let worker = Worker(
@@ -129,6 +140,21 @@ public enum WorkerService {
         return SendMail(mails: parts.mails, writer: writer, from: configuration.from, log: log) { from, to, message in
             try await client.send(from: from, to: to, message: message)
         }
+    }
+
+    private static func accountMailHandler(
+        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, clock: any ServiceClock,
+        log: Log
+    ) -> SendAccountMail {
+        let pool = OffloadPool(
+            name: "smtp-account", threads: accountMailsAtOnceMax, queueMax: accountMailsAtOnceMax)
+        let client = SMTPClient(smtp, offload: pool, connectionsMax: accountMailsAtOnceMax)
+        let writer = AccountMailWriter(
+            publicURL: configuration.publicURL, resetURL: configuration.resetURL,
+            tokens: MailedToken(keys: configuration.keys))
+        return SendAccountMail(
+            mails: parts.accountMails, writer: writer, from: configuration.from, clock: clock, log: log
+        ) { from, to, message in try await client.send(from: from, to: to, message: message) }
     }
 
     private static func schedules(_ parts: Parts) -> [WorkSchedule] {

@@ -51,15 +51,19 @@ enum Startup {
     ) -> GatewayParts {
         let notify = configuration.notify
         return GatewayParts(
-            users: PostgresUsers(db: database, notify: notify), sessions: sessions,
+            users: PostgresUsers(db: database, notify: notify, mailDomain: configuration.mailDomain),
+            sessions: sessions,
             companies: PostgresCompanies(db: database, notify: notify),
             postings: PostgresPostings(db: database, notify: notify), search: PostgresSearch(db: database),
             applications: PostgresApplications(db: database, notify: notify),
             media: PostgresMedia(db: database, notify: notify), rooms: PostgresRooms(db: database),
-            alerts: PostgresAlerts(db: database, notify: notify), store: store, keys: configuration.keys,
+            alerts: PostgresAlerts(db: database, notify: notify),
+            accounts: PostgresAccounts(db: database, notify: notify, mailDomain: configuration.mailDomain),
+            store: store, keys: configuration.keys,
             guardian: guardian, clock: context.clock, metrics: context.metrics, log: context.log,
             openAPI: configuration.openAPI, trusted: configuration.trusted,
             signInFailuresPerMinute: configuration.signInFailuresPerMinute,
-            registrationsPerMinute: configuration.registrationsPerMinute)
+            registrationsPerMinute: configuration.registrationsPerMinute,
+            accountSettings: configuration.accountSettings)
     }
 }

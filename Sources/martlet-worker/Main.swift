@@ -22,9 +22,11 @@ enum Main {
         let db = Database(
             try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops
         ) { event in
-            log.debug("database", [
-                "event": .string(event.kind.rawValue), "lane": .string(event.lane), "reason": .string(event.reason),
-            ])
+            log.debug(
+                "database",
+                [
+                    "event": .string(event.kind.rawValue), "lane": .string(event.lane), "reason": .string(event.reason),
+                ])
         }
         let offload = OffloadPool(name: "files", threads: 4, queueMax: 1024)
         // The children are shut in by real paths.
@@ -38,7 +40,8 @@ enum Main {
         let parts = WorkerService.Parts(
             queue: PostgresWorkQueue(db: db, notify: notify),
             alerts: PostgresAlerts(db: db, notify: notify, mailDomain: configuration.mailDomain),
-            mails: PostgresMails(db: db), media: PostgresMedia(db: db, notify: notify), upkeep: PostgresUpkeep(db: db),
+            mails: PostgresMails(db: db), accountMails: PostgresAccountMails(db: db),
+            media: PostgresMedia(db: db, notify: notify), upkeep: PostgresUpkeep(db: db),
             store: store, sweep: { try await store.sweep(now: $0) }, children: MediaChildPool(children),
             scratch: real + "/tmp", offload: offload,
             listen: { try await db.listen(["martlet_work"], onWake: { [wake = $0] _ in wake() }, onReconnect: $0) },

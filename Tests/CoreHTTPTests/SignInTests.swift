@@ -117,15 +117,25 @@ struct SignInTests {
     @Test("a key may be counted so often a minute, and again in the next")
     func rate() throws {
         let limiter = RateLimiter(perMinute: 2, clock: clock)
-        for _ in 0..<2 {
-            try limiter.check("a")
-            limiter.count("a")
-        }
-        let error = #expect(throws: AppError.self) { try limiter.check("a") }
+        for _ in 0..<2 { try limiter.take("a") }
+        let error = #expect(throws: AppError.self) { try limiter.take("a") }
         #expect(error?.code == .tooMany && (error?.retryAfterSeconds ?? 0) > 0)
-        #expect(throws: Never.self) { try limiter.check("b") }
+        #expect(throws: Never.self) { try limiter.take("b") }
         clock.advance(seconds: 60)
-        #expect(throws: Never.self) { try limiter.check("a") }
+        #expect(throws: Never.self) { try limiter.take("a") }
+    }
+
+    @Test("what is given back may be taken again in its minute; in the next it gives nothing")
+    func giveBack() throws {
+        let limiter = RateLimiter(perMinute: 2, clock: clock)
+        let (first, second) = (try limiter.take("a"), try limiter.take("a"))
+        limiter.giveBack(first)
+        #expect(throws: Never.self) { try limiter.take("a") }
+        #expect(throws: AppError.self) { try limiter.take("a") }
+        clock.advance(seconds: 60)
+        for _ in 0..<2 { try limiter.take("a") }
+        limiter.giveBack(second)
+        #expect(throws: AppError.self) { try limiter.take("a") }
     }
 }
 

@@ -29,6 +29,15 @@ struct World {
             User.Draft(username: name, email: "\(name)@example.org", password: "secret"), passwordHash: hash)
     }
 
+    func update(_ user: User.ID, _ change: User.Change, picture: Media.Draft? = nil) async throws -> User {
+        try await users.update(user, change, picture: picture, mailing: mailing()).user
+    }
+
+    /// A mail asked for at a time, with a token that is nobody's.
+    func mailing(_ token: UInt8 = 0, at now: Date = .now) -> AccountMailing {
+        AccountMailing(token: AccountToken.Stored(seed: digest(token, 1), hash: digest(token, 2)), now: now)
+    }
+
     func family(_ user: User.ID, token: UInt8 = 0) async throws -> Core.Session {
         try await sessions.start(.family, user: user, refreshHash: digest(token), expiresAt: future)
     }

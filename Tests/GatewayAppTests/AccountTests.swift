@@ -78,6 +78,35 @@ struct AccountTests {
         }
     }
 
+    @Test("of wrong passwords at once no more than the limit are looked at, and people elsewhere still get in")
+    func parallelGuesses() async throws {
+        try await TestGateway.run { api in
+            _ = try await api.register("ada")
+            @Sendable func guess(_ password: String, from address: String) async throws -> Int {
+                let body = try JSONSerialization.data(withJSONObject: ["identifier": "ada", "password": password])
+                return try await api.call(
+                    .post, "/api/auth/local",
+                    headers: ["Content-Type": "application/json", "X-Forwarded-For": address], body: Array(body)
+                ).status
+            }
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<40 { group.addTask { try await guess("wrong \(number)", from: "192.0.2.1") } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses.filter { $0 == 400 }.count == 10 && statuses.filter { $0 == 429 }.count == 30)
+            #expect(try await guess("correct horse", from: "192.0.2.1") == 429)
+            #expect(try await guess("correct horse", from: "192.0.2.2") == 200)
+        }
+    }
+
+    @Test("passwords that are right use nothing up")
+    func rightPasswords() async throws {
+        try await TestGateway.run { api in
+            _ = try await api.register("ada")
+            for _ in 0..<15 { #expect(try await api.signIn("ada").status == 200) }
+        }
+    }
+
     @Test("log-out ends the token at once; another session of the same person goes on")
     func logout() async throws {
         try await TestGateway.run { api in
@@ -126,7 +155,14 @@ struct AccountTests {
                 "currentPassword": "wrong", "password": "battery staple", "passwordConfirmation": "battery staple",
             ]
             let refused = try await api.send(.post, "/api/auth/change-password", token: token, body)
-            #expect(refused.status == 400)
+            #expect(refused.status == 400 && refused.problem == "The provided current password is invalid")
+            let same = try await api.send(
+                .post, "/api/auth/change-password", token: token,
+                [
+                    "currentPassword": "correct horse", "password": "correct horse",
+                    "passwordConfirmation": "correct horse",
+                ])
+            #expect(same.problem == "Your new password must be different than your current password")
             let changed = try await api.send(
                 .post, "/api/auth/change-password", token: token,
                 body.merging(["currentPassword": "correct horse"]) { $1 })
@@ -153,6 +189,40 @@ struct AccountTests {
                 files: [("profile", "imagefile.jpg", [0xFF, 0xD8, 0xFF])])
             #expect(picture["last_name"] as? String == "L" && picture["role.name"] is String)
             #expect(api.storedFiles.count == 1)
+        }
+    }
+
+    @Test("a second picture takes the first one's place, whose file is deleted by the queue")
+    func pictures() async throws {
+        try await TestGateway.run { api in
+            let token = try await api.register("ada")
+            for number in 0..<2 {
+                let answer = try await api.form(
+                    "/api/auth/local/profile", token: token, texts: ["last_name": "L\(number)"],
+                    files: [("profile", "imagefile.jpg", [0xFF, 0xD8, UInt8(number)])])
+                #expect(answer.status == 200)
+            }
+            #expect(try await api.count("media") == 1)
+            let deletions = try await api.db.short.first(
+                "SELECT count(*) FROM work_items WHERE kind = 'delete_files'"
+            ) { try $0.get(0, as: Int64.self) }
+            #expect(deletions == 1)
+        }
+    }
+
+    @Test("fields that are wrong leave neither the picture nor a row of it")
+    func pictureWithWrongFields() async throws {
+        try await TestGateway.run { api in
+            _ = try await api.register("bob")
+            let token = try await api.register("ada")
+            for texts in [["username": "x"], ["username": "BOB"], ["time_zone": "Mars/Olympus"]] {
+                let answer = try await api.form(
+                    "/api/auth/local/profile", token: token, texts: texts,
+                    files: [("profile", "imagefile.jpg", [0xFF, 0xD8, 0xFF])])
+                #expect(answer.status == 400)
+            }
+            #expect(api.storedFiles == [])
+            #expect(try await api.count("media") == 0)
         }
     }
 

@@ -42,7 +42,10 @@ struct TestGateway {
         var problem: String { self["error.message"] as? String ?? "" }
     }
 
-    static func run(_ body: (TestGateway) async throws -> Void) async throws {
+    static func run(
+        accounts: AccountSettings = AccountSettings(requestsPerMinute: 1000),
+        _ body: (TestGateway) async throws -> Void
+    ) async throws {
         try await withTestDatabase { db, test in
             let folder = FileManager.default.temporaryDirectory.appendingPathComponent("store-\(test.name)").path
             defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -57,11 +60,11 @@ struct TestGateway {
                     companies: PostgresCompanies(db: db), postings: PostgresPostings(db: db),
                     search: PostgresSearch(db: db), applications: PostgresApplications(db: db),
                     media: PostgresMedia(db: db), rooms: PostgresRooms(db: db), alerts: PostgresAlerts(db: db),
-                    store: try FolderStore(root: folder, offload: files),
+                    accounts: PostgresAccounts(db: db), store: try FolderStore(root: folder, offload: files),
                     keys: try SigningKeys(secrets: [String(repeating: "k", count: 32)]), guardian: guardian,
                     // The cheapest the library takes: these tests are not about hashing.
                     hasher: PasswordHasher(parameters: .init(memoryKiB: 64, iterations: 1, lanes: 1)), clock: clock,
-                    metrics: Metrics(), log: .silent, openAPI: Array("{}".utf8)))
+                    metrics: Metrics(), log: .silent, openAPI: Array("{}".utf8), accountSettings: accounts))
             try await body(
                 TestGateway(
                     db: db, gateway: gateway, guardian: guardian, clock: clock, loop: test.loops.loops[0],
@@ -169,6 +172,62 @@ struct TestGateway {
         case "job_postings": try await db.short.first("SELECT count(*) FROM job_postings") { try $0.get(0) } ?? -1
         default: -1
         }
+    }
+}
+
+extension TestGateway {
+    struct AccountMessage {
+        let to: String
+        let content: AccountMail.Content
+        /// What its link carries.
+        let token: String
+    }
+
+    /// Takes the account mails that wait, oldest first, as the worker does.
+    func mails() async throws -> [AccountMessage] {
+        let waiting = try await db.short.rows("SELECT id FROM account_mails WHERE state = 'queued' ORDER BY id") {
+            try $0.get(0, as: AccountMail.ID.self)
+        }
+        let tokens = MailedToken(keys: try SigningKeys(secrets: [String(repeating: "k", count: 32)]))
+        let mails = PostgresAccountMails(db: db)
+        var messages: [AccountMessage] = []
+        for id in waiting {
+            guard let mail = try await mails.take(id, now: clock.now()) else { continue }
+            try await mails.markSent(id)
+            let text: String? =
+                switch mail.content {
+                case .reset(let token), .confirm(let token), .change(let token):
+                    tokens.text(seed: token.seed, hash: token.hash)
+                case .addressTaken, .changeNotice: ""
+                }
+            guard let text else { throw TestFailure("a token that the secret did not make") }
+            messages.append(AccountMessage(to: mail.to, content: mail.content, token: text))
+        }
+        return messages
+    }
+
+    func forget(_ address: String) async throws -> Answer {
+        try await send(.post, "/api/auth/forgot-password", ["email": address])
+    }
+
+    func reset(_ code: String, _ password: String, _ repeated: String? = nil) async throws -> Answer {
+        try await send(
+            .post, "/api/auth/reset-password",
+            ["code": code, "password": password, "passwordConfirmation": repeated ?? password])
+    }
+
+    func signIn(_ identifier: String, _ password: String = "correct horse") async throws -> Answer {
+        try await send(.post, "/api/auth/local", ["identifier": identifier, "password": password])
+    }
+
+    /// A form as a browser sends it.
+    func submit(_ target: String, _ fields: [String: String]) async throws -> Answer {
+        let pairs = fields.map { name, value in
+            name + "=" + (value.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "")
+        }
+        return try await call(
+            .post, target, headers: ["Content-Type": "application/x-www-form-urlencoded"],
+            body: Array(pairs.joined(separator: "&").utf8))
     }
 }
 

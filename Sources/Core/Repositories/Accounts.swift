@@ -2,8 +2,10 @@ import Foundation
 
 /// Accounts. Every method of every repository throws `AppError.unavailable` when the database is away.
 public protocol UserRepository: Sendable {
+    /// - Parameter confirmation: when given, the address is unconfirmed until the token mailed to it comes back; the
+    ///   mail is asked for in the same transaction.
     /// - Throws: `conflict` when the e-mail address or the name is taken.
-    func create(_ draft: User.Draft, passwordHash: String) async throws -> User
+    func create(_ draft: User.Draft, passwordHash: String, confirmation: AccountMailing?) async throws -> User
     /// - Throws: `notFound`.
     func find(_ id: User.ID) async throws -> User
     /// By e-mail address (what has an @, in any case) or exact name; nil when there is none. The hash is nil for
@@ -11,15 +13,50 @@ public protocol UserRepository: Sendable {
     func findForSignIn(identifier: String) async throws -> (user: User, passwordHash: String?)?
     /// The hash of one's own password, for changing it.
     func passwordHash(of id: User.ID) async throws -> String?
-    /// Stores the new hash and ends every session of the user but `except`, in one transaction.
+    /// Stores the new hash, ends every session of the user but `except`, and voids mailed tokens, in one transaction.
     func setPassword(_ hash: String, of id: User.ID, endingSessionsExcept: Session.ID?) async throws
     /// Stores a better hash of the same password; ends nothing. Does nothing when the password is another one by now.
     func rehashPassword(_ hash: String, replacing former: String, of id: User.ID) async throws
-    /// - Throws: `notFound`, also for a profile picture that is not the user's own; `conflict` when the name or the
-    ///   e-mail address is taken; `invalid` for a time zone that the database does not know.
-    func update(_ id: User.ID, _ change: User.Change) async throws -> User
+    /// Fields and picture in one transaction; a former picture is deleted. Another e-mail address is only asked for:
+    /// it becomes the user's when a token mailed to it comes back, and the present address is told. Whether somebody
+    /// else has it is found out by the worker, so that the answer does not tell.
+    /// - Parameter mailing: for the case that the change has another e-mail address.
+    /// - Throws: `notFound`, also for a profile picture that is not the user's own; `conflict` when the name is taken;
+    ///   `invalid` for a time zone that the database does not know; `tooMany` when the new or the present address has
+    ///   had its mails of this hour.
+    func update(
+        _ id: User.ID, _ change: User.Change, picture: Media.Draft?, mailing: AccountMailing
+    ) async throws -> ProfileUpdate
     /// Blocking ends every session of the user in the same transaction.
     func setBlocked(_ blocked: Bool, of id: User.ID, by actor: User.ID?) async throws
+}
+
+extension UserRepository {
+    public func create(_ draft: User.Draft, passwordHash: String) async throws -> User {
+        try await create(draft, passwordHash: passwordHash, confirmation: nil)
+    }
+}
+
+/// What a mail needs that may be asked for on the way.
+public struct AccountMailing: Sendable {
+    public let token: AccountToken.Stored
+    public let now: Date
+
+    public init(token: AccountToken.Stored, now: Date) {
+        self.token = token
+        self.now = now
+    }
+}
+
+public struct ProfileUpdate: Sendable, Equatable {
+    public let user: User
+    /// The address that waits for its confirmation, when this change asked for one.
+    public let pendingEmail: String?
+
+    public init(user: User, pendingEmail: String?) {
+        self.user = user
+        self.pendingEmail = pendingEmail
+    }
 }
 
 public protocol SessionRepository: Sendable {

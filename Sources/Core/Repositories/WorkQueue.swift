@@ -12,6 +12,8 @@ public struct WorkItem: Sendable, Equatable {
         case matchAlerts = "match_alerts"
         /// `{"mail_id": 1}`: a row of `mails`, sent once by its Message-ID
         case sendMail = "send_mail"
+        /// `{"mail_id": 1}`: a row of `account_mails`, likewise
+        case sendAccountMail = "send_account_mail"
         /// `{"cadence": "daily"}`: collects what is due and writes mails
         case sendDigests = "send_digests"
         /// `{"keys": ["…"]}` of the object store

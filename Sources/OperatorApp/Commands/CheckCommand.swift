@@ -43,6 +43,9 @@ enum CheckCommand: Command {
         var settings = Environment(environment)
         if settings.value("MARTLET_DATABASE_URL") == nil { settings.mistake("MARTLET_DATABASE_URL is not set") }
         _ = settings.webURL("MARTLET_PUBLIC_URL", default: "http://127.0.0.1:8080")
+        for name in ["MARTLET_RESET_URL", "MARTLET_CONFIRMED_URL"] where settings.value(name) != nil {
+            _ = settings.webURL(name)
+        }
         if let text = settings.value("MARTLET_SMTP_URL"), mailServer(text) == nil {
             settings.mistake("MARTLET_SMTP_URL must be smtp://HOST:PORT or smtps://HOST:PORT")
         }

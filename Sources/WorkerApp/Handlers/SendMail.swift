@@ -14,9 +14,7 @@ public struct SendMail: WorkHandler {
     public let kind = WorkItem.Kind.sendMail
     private let mails: any MailRepository
     private let writer: AlertMailWriter
-    private let from: MailMessage.Mailbox
-    private let send: @Sendable (_ from: String, _ to: String, _ message: [UInt8]) async throws -> Void
-    private let log: Log
+    private let delivery: MailDelivery
 
     /// - Parameter send: as `SMTPClient.send`.
     public init(
@@ -25,32 +23,49 @@ public struct SendMail: WorkHandler {
     ) {
         self.mails = mails
         self.writer = writer
-        self.from = from
-        self.log = log
-        self.send = send
+        delivery = MailDelivery(from: from, log: log, send: send)
     }
 
     public func run(_ item: WorkItem) async throws {
         let id = Mail.ID(try item.decode(Payload.self).mail_id)
         guard let mail = try await mails.take(id) else { return }
-        guard let to = MailMessage.Mailbox(address: mail.to) else {
-            // Our form of an address is wider than that of SMTP without extensions.
-            try await mails.suppress(mail.to, reason: "not an SMTP address")
-            return
-        }
-        let message = try writer.write(mail, from: from, to: to)
-        do {
-            try await send(from.address, to.address, message.encoded())
-        } catch let error as SMTPError {
-            switch error {
-            case .recipientRefused:
-                log.warning("a mail address was refused", ["mail": .int(id.value), "error": .string("\(error)")])
-                try await mails.suppress(mail.to, reason: "\(error)")
-                return
-            case .refused, .malformed: throw WorkFailure.permanent("\(error)")
-            case .temporary: throw error
-            }
-        }
-        try await mails.markSent(id)
+        let isSent = try await delivery.deliver(
+            to: mail.to, id: id.value, write: { try writer.write(mail, from: delivery.from, to: $0) },
+            suppress: { try await mails.suppress(mail.to, reason: $0) })
+        if isSent { try await mails.markSent(id) }
+    }
+}
+
+/// Sends a mail about an account, likewise. Taking it makes its token good.
+public struct SendAccountMail: WorkHandler {
+    private struct Payload: Decodable {
+        let mail_id: Int64
+    }
+
+    public let kind = WorkItem.Kind.sendAccountMail
+    private let mails: any AccountMailRepository
+    private let writer: AccountMailWriter
+    private let delivery: MailDelivery
+    private let clock: any ServiceClock
+
+    /// - Parameter send: as `SMTPClient.send`.
+    public init(
+        mails: any AccountMailRepository, writer: AccountMailWriter, from: MailMessage.Mailbox,
+        clock: any ServiceClock, log: Log,
+        send: @escaping @Sendable (_ from: String, _ to: String, _ message: [UInt8]) async throws -> Void
+    ) {
+        self.mails = mails
+        self.writer = writer
+        self.clock = clock
+        delivery = MailDelivery(from: from, log: log, send: send)
+    }
+
+    public func run(_ item: WorkItem) async throws {
+        let id = AccountMail.ID(try item.decode(Payload.self).mail_id)
+        guard let mail = try await mails.take(id, now: clock.now()) else { return }
+        let isSent = try await delivery.deliver(
+            to: mail.to, id: id.value, write: { try writer.write(mail, from: delivery.from, to: $0) },
+            suppress: { try await mails.suppress(mail.to, reason: $0) })
+        if isSent { try await mails.markSent(id) }
     }
 }
