@@ -26,7 +26,10 @@ struct EntryTests {
             (.posting(.isRemote), .equals(.boolean(true))), (.posting(.latitude), .greater(.number(-1.5))),
             (.posting(.createdAt), .lessOrEqual(.date(.now))), (.posting(.id), .isIn([])),
             (.posting(.title), .isIn(Array(repeating: .text("x"), count: EntryQuery.valuesMax))),
-            (.posting(.title), .contains(String(repeating: "é", count: EntryQuery.textLengthMax), ignoringCase: false)),
+            (
+                .posting(.title),
+                .contains(String(repeating: "é", count: EntryQuery.textLengthMax), ignoringCase: false)
+            ),
         ]
         for (field, comparison) in yes { #expect(try EntryCondition(field, comparison).comparison == comparison) }
         let no: [(EntryField, EntryComparison)] = [

@@ -78,7 +78,7 @@ public protocol EntryRepository: Sendable {
     /// - Throws: `refused` when the database cannot find it in time, or `populate` would show more than
     ///   `EntryQuery.populatedMax` entries: ask for less; `unavailable` also when too many such searches run already.
     func entries(_ query: EntryQuery, viewer: User.ID?, now: Date) async throws -> EntryPage
-    /// Of the query only `filter` and `populate` count.
-    /// - Throws: `notFound`, also for what the viewer may not see or the filter leaves out; as above.
+    /// Of the query only `populate` counts.
+    /// - Throws: `notFound`, also for what the viewer may not see; as above.
     func entry(_ id: Int64, _ query: EntryQuery, viewer: User.ID?, now: Date) async throws -> Entry
 }
