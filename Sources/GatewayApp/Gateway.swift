@@ -10,6 +10,7 @@ import ServiceKit
 public struct GatewayParts: Sendable {
     public let users: any UserRepository
     public let sessions: any SessionRepository
+    public let entries: any EntryRepository
     public let companies: any CompanyRepository
     public let postings: any PostingRepository
     public let search: any PostingSearchRepository
@@ -35,17 +36,18 @@ public struct GatewayParts: Sendable {
     public let accountSettings: AccountSettings
 
     public init(
-        users: any UserRepository, sessions: any SessionRepository, companies: any CompanyRepository,
-        postings: any PostingRepository, search: any PostingSearchRepository, applications: any ApplicationRepository,
-        media: any MediaRepository, rooms: any RoomRepository, alerts: any AlertRepository,
-        accounts: any AccountRepository, store: any ObjectStore, keys: SigningKeys, guardian: SessionGuard,
-        hasher: PasswordHasher = PasswordHasher(), clock: any ServiceClock,
+        users: any UserRepository, sessions: any SessionRepository, entries: any EntryRepository,
+        companies: any CompanyRepository, postings: any PostingRepository, search: any PostingSearchRepository,
+        applications: any ApplicationRepository, media: any MediaRepository, rooms: any RoomRepository,
+        alerts: any AlertRepository, accounts: any AccountRepository, store: any ObjectStore, keys: SigningKeys,
+        guardian: SessionGuard, hasher: PasswordHasher = PasswordHasher(), clock: any ServiceClock,
         random: any RandomSource = SystemRandom(), metrics: Metrics, log: Log, openAPI: [UInt8],
         trusted: TrustedNetworks = .loopback, signInFailuresPerMinute: Int = 10, registrationsPerMinute: Int = 60,
         accountSettings: AccountSettings = AccountSettings()
     ) {
         self.users = users
         self.sessions = sessions
+        self.entries = entries
         self.companies = companies
         self.postings = postings
         self.search = search

@@ -52,7 +52,7 @@ enum Startup {
         let notify = configuration.notify
         return GatewayParts(
             users: PostgresUsers(db: database, notify: notify, mailDomain: configuration.mailDomain),
-            sessions: sessions,
+            sessions: sessions, entries: PostgresEntries(db: database),
             companies: PostgresCompanies(db: database, notify: notify),
             postings: PostgresPostings(db: database, notify: notify), search: PostgresSearch(db: database),
             applications: PostgresApplications(db: database, notify: notify),

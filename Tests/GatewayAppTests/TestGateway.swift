@@ -56,7 +56,7 @@ struct TestGateway {
             defer { files.stop() }
             let gateway = Gateway(
                 GatewayParts(
-                    users: PostgresUsers(db: db), sessions: PostgresSessions(db: db),
+                    users: PostgresUsers(db: db), sessions: PostgresSessions(db: db), entries: PostgresEntries(db: db),
                     companies: PostgresCompanies(db: db), postings: PostgresPostings(db: db),
                     search: PostgresSearch(db: db), applications: PostgresApplications(db: db),
                     media: PostgresMedia(db: db), rooms: PostgresRooms(db: db), alerts: PostgresAlerts(db: db),
