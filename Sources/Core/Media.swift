@@ -22,6 +22,8 @@ public struct Media: Sendable, Equatable, Identifiable {
     }
 
     public struct Variant: Sendable, Equatable {
+        public static let upright = "upright"
+
         public let name: String
         public let storageKey: String
         public let hash: String
@@ -54,7 +56,10 @@ public struct Media: Sendable, Equatable, Identifiable {
     public let rejectionMessage: String?
     /// As the person named it; never used as a path.
     public let name: String
-    /// Set when the content has been looked at.
+    /// What the person says the picture shows, for those who cannot see it, and beneath it.
+    public let alternativeText: String?
+    public let caption: String?
+    /// Of what is served. Set when the content has been looked at.
     public let mime: String?
     public let ext: String?
     /// Strapi's: slug of the base name, `_`, ten hexadecimal digits. Names the public path.
@@ -72,8 +77,9 @@ public struct Media: Sendable, Equatable, Identifiable {
 
     public init(
         id: ID, ownerID: User.ID, kind: Kind, state: State, rejection: String?, rejectionMessage: String?, name: String,
-        mime: String?, ext: String?, hash: String, bytes: Int64, storageKey: String, width: Int?, height: Int?,
-        pageCount: Int?, note: String?, urlGeneration: Int, variants: [Variant], createdAt: Date, updatedAt: Date
+        alternativeText: String? = nil, caption: String? = nil, mime: String?, ext: String?, hash: String, bytes: Int64,
+        storageKey: String, width: Int?, height: Int?, pageCount: Int?, note: String?, urlGeneration: Int,
+        variants: [Variant], createdAt: Date, updatedAt: Date
     ) {
         self.id = id
         self.ownerID = ownerID
@@ -82,6 +88,8 @@ public struct Media: Sendable, Equatable, Identifiable {
         self.rejection = rejection
         self.rejectionMessage = rejectionMessage
         self.name = name
+        self.alternativeText = alternativeText
+        self.caption = caption
         self.mime = mime
         self.ext = ext
         self.hash = hash
@@ -97,12 +105,18 @@ public struct Media: Sendable, Equatable, Identifiable {
         self.updatedAt = updatedAt
     }
 
+    /// The image itself, written anew: its address gives this, and never the bytes that were sent.
+    public var upright: Variant? { variants.first { $0.name == Variant.upright } }
+    /// The sizes beside the image itself, from small to large.
+    public var formats: [Variant] { variants.filter { $0.name != Variant.upright } }
+
     /// A file that has been streamed to the object store and is not yet anyone's.
     public struct Draft: Sendable {
         public static let nameLengthMax = 255
         public static let declaredTypeLengthMax = 255
 
         public let kind: Kind
+        public let info: Info
         /// The last part of what was sent, without what cannot be seen. Kept to give it back; never used as a path.
         public let name: String
         /// What the client said it was: kept for those who look for a fault, believed by nobody.
@@ -114,10 +128,11 @@ public struct Media: Sendable, Equatable, Identifiable {
 
         public init(
             kind: Kind, name: String, declaredType: String, hash: String, bytes: Int64, sha256: [UInt8],
-            storageKey: String
+            storageKey: String, info: Info = .none
         ) {
             self.kind = kind
-            self.name = Self.clean(name: name)
+            self.info = info
+            self.name = info.name ?? Self.clean(name: name)
             let type = declaredType.unicodeScalars.filter { (0x20..<0x7F).contains($0.value) }
             self.declaredType = String(String.UnicodeScalarView(type.prefix(Self.declaredTypeLengthMax)))
             self.hash = hash

@@ -4,7 +4,7 @@ import Postgres
 /// `u` users, `p` job_postings, `c` companies, `l` a company's logo, `a` applications, `cv` an application's CV,
 /// `m` any media. A test prepares every statement with its fragments put in place.
 enum Columns {
-    static let mediaCount = 20
+    static let mediaCount = 22
 
     static let user: SQL =
         """
@@ -31,21 +31,23 @@ enum Columns {
 
     static let logo: SQL =
         """
-        l.id, l.owner_id, l.kind, l.state, l.rejection, l.rejection_message, l.name, l.mime, l.ext, l.hash, l.bytes,
-        l.storage_key, l.width, l.height, l.page_count, l.note, l.url_generation, lv.packed, l.created_at, l.updated_at
+        l.id, l.owner_id, l.kind, l.state, l.rejection, l.rejection_message, l.name, l.alternative_text, l.caption,
+        l.mime, l.ext, l.hash, l.bytes, l.storage_key, l.width, l.height, l.page_count, l.note, l.url_generation,
+        lv.packed, l.created_at, l.updated_at
         """
 
     static let cv: SQL =
         """
-        cv.id, cv.owner_id, cv.kind, cv.state, cv.rejection, cv.rejection_message, cv.name, cv.mime, cv.ext, cv.hash,
-        cv.bytes, cv.storage_key, cv.width, cv.height, cv.page_count, cv.note, cv.url_generation, cvv.packed,
-        cv.created_at, cv.updated_at
+        cv.id, cv.owner_id, cv.kind, cv.state, cv.rejection, cv.rejection_message, cv.name, cv.alternative_text,
+        cv.caption, cv.mime, cv.ext, cv.hash, cv.bytes, cv.storage_key, cv.width, cv.height, cv.page_count, cv.note,
+        cv.url_generation, cvv.packed, cv.created_at, cv.updated_at
         """
 
     static let media: SQL =
         """
-        m.id, m.owner_id, m.kind, m.state, m.rejection, m.rejection_message, m.name, m.mime, m.ext, m.hash, m.bytes,
-        m.storage_key, m.width, m.height, m.page_count, m.note, m.url_generation, mv.packed, m.created_at, m.updated_at
+        m.id, m.owner_id, m.kind, m.state, m.rejection, m.rejection_message, m.name, m.alternative_text, m.caption,
+        m.mime, m.ext, m.hash, m.bytes, m.storage_key, m.width, m.height, m.page_count, m.note, m.url_generation,
+        mv.packed, m.created_at, m.updated_at
         """
 }
 

@@ -58,6 +58,9 @@ enum ErrorMapping {
             "application_events_application_id_fkey", "application_events_actor_id_fkey",
             "room_members_room_id_fkey", "room_members_user_id_fkey":
             .notFound
+        case "media_alternative_text_length":
+            .invalid("alternativeText", "alternativeText is limited to 1000 characters.")
+        case "media_caption_length": .invalid("caption", "caption is limited to 1000 characters.")
         case "media_hash_key", "media_storage_key_key":
             AppError(.conflict, "This file is stored already.")
         case "company_members_user_id_key":

@@ -9,9 +9,10 @@ enum MediaStatements {
     /// A row for a file that is in the object store; gives its id. `process(_:)` belongs in the same transaction.
     static func insert(_ draft: Media.Draft, owner: User.ID) -> SQL {
         """
-        INSERT INTO media (owner_id, kind, name, declared_type, hash, bytes, sha256, storage_key)
-        VALUES (\(owner), \(draft.kind), \(draft.name), \(draft.declaredType), \(draft.hash), \(draft.bytes),
-                \(draft.sha256), \(draft.storageKey))
+        INSERT INTO media (owner_id, kind, name, alternative_text, caption, declared_type, hash, bytes, sha256,
+                           storage_key)
+        VALUES (\(owner), \(draft.kind), \(draft.name), \(draft.info.alternativeText), \(draft.info.caption),
+                \(draft.declaredType), \(draft.hash), \(draft.bytes), \(draft.sha256), \(draft.storageKey))
         RETURNING id
         """
     }
@@ -40,6 +41,17 @@ enum MediaStatements {
         FROM pages p GROUP BY p.page
         """
     }
+
+    /// Has a worker delete the files of a row that stays: its own and those of its variants.
+    static func deleteFiles(of id: Media.ID) -> SQL {
+        """
+        INSERT INTO work_items (kind, payload)
+        SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_agg(k.storage_key))
+        FROM (SELECT m.storage_key FROM media m WHERE m.id = \(id)
+              UNION ALL
+              SELECT v.storage_key FROM media_variants v WHERE v.media_id = \(id)) k
+        """
+    }
 }
 
 extension SQLExecutor {
@@ -50,6 +62,15 @@ extension SQLExecutor {
     ) async throws -> T? {
         try await run(sql, waking ? [Enqueue.wake] : []) { result, _ in
             result.count > 0 ? try decode(result[0]) : nil
+        }
+    }
+
+    /// As `lastFirst`, with all rows.
+    func lastRows<T: Sendable>(
+        _ sql: SQL, waking: Bool, as decode: @escaping @Sendable (Row) throws -> T
+    ) async throws -> [T] {
+        try await run(sql, waking ? [Enqueue.wake] : []) { result, _ in
+            try (0..<result.count).map { try decode(result[$0]) }
         }
     }
 }

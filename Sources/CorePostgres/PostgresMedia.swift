@@ -3,15 +3,15 @@ import Foundation
 import Postgres
 
 public struct PostgresMedia: MediaRepository {
-    private let db: Database
-    private let notify: Bool
+    let db: Database
+    let notify: Bool
 
     public init(db: Database, notify: Bool = true) {
         self.db = db
         self.notify = notify
     }
 
-    private static let media: @Sendable (Row) throws -> Media? = { row in
+    static let media: @Sendable (Row) throws -> Media? = { row in
         var reader = RowReader(row)
         return try reader.media()
     }

@@ -17,6 +17,8 @@ struct LimitsTests {
         "users_phone_number_length": range(User.nameField("phone_number")),
         "users_time_zone_length": 0...User.timeZoneLengthMax,
         "media_name_length": 0...Media.Draft.nameLengthMax,
+        "media_alternative_text_length": range(Media.Info.alternativeText),
+        "media_caption_length": range(Media.Info.caption),
         "media_declared_type_length": 0...Media.Draft.declaredTypeLengthMax,
         "companies_name_length": range(Company.Draft.name),
         "companies_email_length": 0...User.emailLengthMax,

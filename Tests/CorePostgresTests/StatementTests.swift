@@ -59,10 +59,12 @@ struct StatementTests {
     func plans() async throws {
         let files = [
             "PostgresUsers.swift", "PostgresSessions.swift", "PostgresCompanies.swift", "PostgresPostings.swift",
-            "PostgresApplications.swift", "PostgresMedia.swift", "MediaStatements.swift", "PostgresRooms+Lists.swift",
+            "PostgresApplications.swift", "PostgresMedia.swift", "PostgresMedia+Use.swift", "PostgresMedia+Files.swift",
+            "PostgresMedia+Delete.swift", "MediaStatements.swift", "PostgresRooms+Lists.swift",
         ]
         let scan = try StatementScan(folder: Self.folder)
-        let big = "users|sessions|session_refresh_tokens|media|media_variants|company_members|job_postings|applications"
+        let big =
+            "users|sessions|session_refresh_tokens|media|media_variants|company_members|job_postings|applications"
             + "|application_events|rooms|room_members|messages"
         try await withTestDatabase { _, database in
             try await database.run(Self.fill)

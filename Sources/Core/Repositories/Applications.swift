@@ -30,30 +30,3 @@ public struct ApplicationDetail: Sendable {
         self.applicant = applicant
     }
 }
-
-public protocol MediaRepository: Sendable {
-    /// Media row and the `process_upload` work item in one transaction; a profile picture becomes the user's, and the
-    /// former one is deleted with its files (by a `delete_files` item).
-    func create(_ draft: Media.Draft, owner: User.ID) async throws -> Media
-    /// - Throws: `notFound`.
-    func find(_ id: Media.ID) async throws -> Media
-    /// By the hash of the original or of a variant, as public paths name it; nil when there is none.
-    func find(hash: String) async throws -> Media?
-    /// Whether the user may read it: a logo anyone; else the owner; a CV also members of the company applied to; an
-    /// attachment members of a room that has it; a profile picture those who share a room with its owner, and members
-    /// of companies the owner applied to.
-    func mayRead(_ id: Media.ID, user: User.ID) async throws -> Bool
-    /// What the child found. Writes nothing and returns false when the media is gone or not pending any more.
-    func finish(_ id: Media.ID, _ result: MediaResult) async throws -> Bool
-    /// Makes every capability URL given out for it worthless.
-    /// - Throws: `notFound`, also for others' media.
-    func revokeURLs(of id: Media.ID, owner: User.ID) async throws
-}
-
-public enum MediaResult: Sendable {
-    case ready(
-        mime: String, ext: String, width: Int?, height: Int?, pageCount: Int?, text: String?, pageOffsets: [Int],
-        note: String?, variants: [Media.Variant])
-    /// A CV's application stands and gets a `cv_rejected` event.
-    case rejected(reason: String, message: String)
-}
