@@ -115,8 +115,8 @@ let package = Package(
         tests(
             "GatewayAppTests",
             [
-                "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "GatewayApp", "HTTPServer", "MediaStore",
-                "Postgres", "ServiceKit", "TestSupport",
+                "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "GatewayApp", "HTTPServer", "JSON",
+                "MediaStore", "Postgres", "ServiceKit", "TestSupport",
             ]),
         tests(
             "ChatAppTests",

@@ -15,6 +15,9 @@ public struct Fields: Sendable {
 
     public func has(_ name: String) -> Bool { values[name] != nil }
 
+    /// As it came, of any type; nil when absent.
+    public func value(_ name: String) -> JSONValue? { values[name] }
+
     /// Nil when absent or null.
     public func string(_ name: String) throws(AppError) -> String? {
         switch values[name] {

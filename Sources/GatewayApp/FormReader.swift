@@ -8,9 +8,16 @@ import JSON
 /// What a form brought: text fields, and files that lie in the object store but belong to nobody yet.
 struct Form: Sendable {
     let fields: Fields
-    /// By the name of their part.
-    let files: [String: Media.Draft]
+    /// Whether it came as a form, and not as JSON.
+    let isMultipart: Bool
+    /// All values of each field, as they came; of a form only.
+    let texts: [String: [String]]
+    /// All files of each part's name, as they came.
+    let lists: [String: [Media.Draft]]
     fileprivate let store: any ObjectStore
+
+    /// By the name of their part, where that may be there once.
+    var files: [String: Media.Draft] { lists.compactMapValues(\.first) }
 
     /// Runs `body`, which gives the files an owner; when it throws they are removed. Not when it is unknown whether the
     /// rows were written: a row without its file is worse than a file without a row.
@@ -20,7 +27,7 @@ struct Form: Sendable {
         } catch let error as AppError where error == .outcomeUnknown {
             throw error
         } catch {
-            for file in files.values {
+            for file in lists.values.joined() {
                 do {
                     try await store.delete(file.storageKey)
                 } catch {
@@ -45,19 +52,21 @@ struct FormReader: Sendable {
 
     static func bodyMax(_ kind: Media.Kind) -> Int { kind.bytesMax + overheadBytesMax }
 
-    /// - Parameter files: the parts that may be files, and what kind of media each is. Other file parts are refused.
+    /// - Parameters:
+    ///   - files: the parts that may be files, and what kind of media each is. Other file parts are refused.
+    ///   - repeatedMax: how many files of one name there may be.
     /// - Throws: `invalid`, `tooLarge`, `unsupportedType`, or `HTTPError` for a body that is cut off or malformed.
-    func read(_ request: HTTPRequest, files: [String: Media.Kind]) async throws -> Form {
+    func read(_ request: HTTPRequest, files: [String: Media.Kind], repeatedMax: Int = 1) async throws -> Form {
         guard request.mediaType == "multipart/form-data" else {
-            return Form(fields: try await request.fields(), files: [:], store: store)
+            return Form(fields: try await request.fields(), isMultipart: false, texts: [:], lists: [:], store: store)
         }
-        var texts: [String: JSONValue] = [:]
-        var stored: [String: Media.Draft] = [:]
+        var texts: [String: [String]] = [:]
+        var stored: [String: [Media.Draft]] = [:]
         do {
             var reader = try MultipartReader(request)
             while let part = try await reader.nextPart() {
                 guard let fileName = part.filename else {
-                    texts[part.name] = .string(try await text(of: part, &reader))
+                    texts[part.name, default: []].append(try await text(of: part, &reader))
                     continue
                 }
                 // Strapi's own form prefixes files; the client of this contract does not.
@@ -65,15 +74,19 @@ struct FormReader: Sendable {
                 guard let kind = files[name] else {
                     throw AppError.invalid(part.name, "\(part.name) is not a file that is expected here")
                 }
-                guard stored[name] == nil else { throw AppError.invalid(name, "\(name) was sent twice") }
-                stored[name] = try await file(part, named: fileName, kind: kind, &reader)
+                guard stored[name, default: []].count < repeatedMax else {
+                    throw AppError.invalid(
+                        name, repeatedMax == 1 ? "\(name) was sent twice" : "\(name) are limited to \(repeatedMax)")
+                }
+                stored[name, default: []].append(try await file(part, named: fileName, kind: kind, &reader))
             }
         } catch {
             await remove(stored)
             throw error
         }
         do {
-            return Form(fields: try Self.fields(from: texts), files: stored, store: store)
+            return Form(
+                fields: try Self.fields(from: texts), isMultipart: true, texts: texts, lists: stored, store: store)
         } catch {
             await remove(stored)
             throw error
@@ -81,8 +94,10 @@ struct FormReader: Sendable {
     }
 
     /// Bare fields as the stock client sends them, or one JSON `data` as Strapi asks for it.
-    private static func fields(from texts: [String: JSONValue]) throws(AppError) -> Fields {
-        guard case .string(let data)? = texts["data"] else { return Fields(texts) }
+    private static func fields(from texts: [String: [String]]) throws(AppError) -> Fields {
+        guard let data = texts["data"]?.last else {
+            return Fields(texts.compactMapValues { $0.last.map(JSONValue.string) })
+        }
         guard let value = try? JSONValue(parsing: Array(data.utf8)), case .object(let object) = value else {
             throw .invalid("data", "Invalid 'data' field. 'data' should be a valid JSON.")
         }
@@ -109,8 +124,7 @@ struct FormReader: Sendable {
             while let chunk = try await reader.next() {
                 count += chunk.count
                 guard count <= kind.bytesMax else {
-                    throw AppError(
-                        .tooLarge, "\(part.name) is larger than the \(kind.bytesMax >> 20) MiB that are allowed.")
+                    throw Self.tooLarge(part.name, kind)
                 }
                 hasher.update(chunk)
                 try await writer.write(chunk)
@@ -129,8 +143,12 @@ struct FormReader: Sendable {
         }
     }
 
-    private func remove(_ stored: [String: Media.Draft]) async {
-        for file in stored.values { try? await store.delete(file.storageKey) }
+    static func tooLarge(_ part: String, _ kind: Media.Kind) -> AppError {
+        AppError(.tooLarge, "\(part) is larger than the \(kind.bytesMax >> 20) MiB that are allowed.")
+    }
+
+    private func remove(_ stored: [String: [Media.Draft]]) async {
+        for file in stored.values.joined() { try? await store.delete(file.storageKey) }
     }
 }
 
@@ -141,16 +159,48 @@ enum FileName {
     /// contracts: slug of the base name, `_`, ten hexadecimal digits.
     static func hash(of name: String, random: any RandomSource) -> String {
         let base = name.lastIndex(of: ".").map { $0 == name.startIndex ? name[...] : name[..<$0] } ?? name[...]
-        var slug = ""
-        for character in base.lowercased().unicodeScalars {
-            if ("a"..."z").contains(character) || ("0"..."9").contains(character) {
-                slug.unicodeScalars.append(character)
-            } else if !slug.hasSuffix("_"), !slug.isEmpty {
-                slug += "_"
-            }
-            if slug.utf8.count == slugLengthMax { break }
+        return slug(of: String(base)) + "_" + Hex.encode(random.bytes(5))
+    }
+
+    /// As Strapi makes one: letters lose their accents and keep their case, words of a `camelCase` come apart, and all
+    /// else between them is one `_`.
+    static func slug(of base: String) -> String {
+        let plain = base.replacing("&", with: " and ").replacing("ß", with: "ss").replacing("æ", with: "ae")
+            .replacing("ø", with: "o").folding(options: .diacriticInsensitive, locale: nil)
+        var slug: [UInt8] = []
+        var scalars = plain.unicodeScalars.map { $0.isASCII ? UInt8($0.value) : 0 }
+        scalars.append(0)
+        var capitals = 0
+        for (byte, next) in zip(scalars, scalars.dropFirst()) {
+            let kind = Letter(byte)
+            // "myCV" and "CVFile" are two words each; so is "IMG2", but not "A2".
+            let before = slug.last.map(Letter.init) ?? .other
+            let begins =
+                switch (before, kind) {
+                case (.small, .capital), (.digit, .capital): true
+                case (.capital, .capital): Letter(next) == .small
+                case (.capital, .digit): capitals > 1
+                default: false
+                }
+            if kind == .other || begins, before != .other { slug.append(UInt8(ascii: "_")) }
+            if kind != .other { slug.append(byte) }
+            capitals = kind == .capital ? capitals + 1 : 0
+            if slug.count >= slugLengthMax { break }
         }
-        while slug.hasSuffix("_") { slug.removeLast() }
-        return (slug.isEmpty ? "file" : slug) + "_" + Hex.encode(random.bytes(5))
+        while slug.last == UInt8(ascii: "_") { slug.removeLast() }
+        return slug.isEmpty ? "file" : String(decoding: slug, as: UTF8.self)
+    }
+
+    private enum Letter {
+        case small, capital, digit, other
+
+        init(_ byte: UInt8) {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): self = .small
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): self = .capital
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): self = .digit
+            default: self = .other
+            }
+        }
     }
 }

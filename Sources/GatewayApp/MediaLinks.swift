@@ -23,44 +23,32 @@ struct MediaLinks: Sendable {
     /// Until the file has been looked at, and when it was rejected, the placeholder.
     func logo(_ media: Media?) -> String {
         guard let media, media.state == .ready else { return Self.placeholder }
-        return path(hash: media.hash, ext: media.ext)
+        return path(of: media)
     }
 
-    /// Url and all four formats, always: a missing one falls to the next larger there is.
+    /// The whole file object without its id, of a logo or of none: see `MediaBody`.
     func writeLogo(_ media: Media?, to json: inout JSONWriter) {
-        json.field("name", media?.name ?? "placeholder_logo.png")
-        json.field("url", logo(media))
-        json.object("formats") { json in
-            for (name, chain) in [
-                ("thumbnail", ["thumbnail", "small", "medium", "large"]), ("small", ["small", "medium", "large"]),
-                ("medium", ["medium", "large"]), ("large", ["large"]),
-            ] {
-                json.key(text: name)
-                json.object { $0.field("url", format(chain, of: media)) }
-            }
-        }
+        if let media { MediaBody.writeFile(media, links: self, to: &json) } else { MediaBody.writeNoLogo(to: &json) }
     }
 
-    private func format(_ chain: [String], of media: Media?) -> String {
-        guard let media, media.state == .ready else { return Self.placeholder }
-        for name in chain {
-            if let variant = media.variants.first(where: { $0.name == name }) {
-                return path(hash: variant.hash, ext: variant.ext)
-            }
-        }
-        return logo(media)
-    }
-
+    /// The whole file object; `state` is there always, as the company waits for it.
     func writeCV(_ media: Media, to json: inout JSONWriter) {
-        json.field("id", media.id.value)
-        json.field("url", capability(media))
-        json.field("name", media.name)
-        json.field("state", media.state.rawValue)
-        if let message = media.rejectionMessage { json.field("rejection", message) }
+        MediaBody.writeFlat(media, links: self, to: &json)
+        if media.state == .ready { json.field("state", media.state.rawValue) }
     }
 
-    func capability(_ media: Media) -> String {
-        let path = path(hash: media.hash, ext: media.ext)
+    /// Where the file itself is: for a logo that is not ready the placeholder.
+    func url(_ media: Media) -> String { media.kind == .logo ? logo(media) : capability(media) }
+
+    /// Where one of its sizes is.
+    func url(_ variant: Media.Variant, of media: Media) -> String {
+        let path = path(hash: variant.hash, ext: variant.ext)
+        return media.kind == .logo ? path : capability(path, of: media)
+    }
+
+    func capability(_ media: Media) -> String { capability(path(of: media), of: media) }
+
+    private func capability(_ path: String, of media: Media) -> String {
         let now = clock.seconds
         let expires = now - now % Self.capabilitySeconds + 2 * Self.capabilitySeconds
         return path + "?t=" + signer.sign(path: path, subject: Self.subject(media), expires: expires)
@@ -72,6 +60,8 @@ struct MediaLinks: Sendable {
 
     /// Raising the generation takes every address back.
     private static func subject(_ media: Media) -> String { "\(media.id).\(media.urlGeneration)" }
+
+    private func path(of media: Media) -> String { path(hash: media.hash, ext: media.upright?.ext ?? media.ext) }
 
     private func path(hash: String, ext: String?) -> String { "/uploads/\(hash)\(ext ?? "")" }
 }

@@ -1,173 +1,127 @@
 import Core
 import CoreHTTP
-import Crypto
-import Foundation
 import HTTPServer
 import JSON
 
-/// Files in and out. What is served has the type that its content was found to have, never the one somebody said.
+/// Files in, as Strapi's upload plugin takes them (contracts: `/api/upload`), and what became of them.
 struct UploadRoutes: Sendable {
+    /// Of one request, all files together: ten photos of a telephone. They go to the store as they come.
+    static let bytesMax = 50 << 20
+
     let parts: GatewayParts
     let signIn: SignIn
     let links: MediaLinks
     let forms: FormReader
-
-    /// Shown in the page; everything else is a download.
-    static let inlineTypes: Set<String> = ["image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"]
+    let settling: UploadSettling
 
     func register(on router: inout Router) {
-        router.on(.post, "/api/upload", bodyMax: FormReader.bodyMax(.attachment), upload)
+        router.on(.post, "/api/upload", bodyMax: Self.bytesMax + FormReader.overheadBytesMax, upload)
+        router.on(.get, "/api/upload/files", list)
         router.on(.get, "/api/upload/files/:id", find)
-        router.on(.get, "/uploads/:file", serve)
+        router.on(.delete, "/api/upload/files/:id", delete)
+        router.on(.post, "/api/upload/files/:id/revoke", revoke)
     }
 
-    /// A form with one file in `files`; `?kind=` says what it is for: `profile` or `attachment` (the default).
+    /// A form with files in `files`, and what they are for and called beside them: see `UploadForm`. With `?id=` it
+    /// changes that file. The answer waits a while until the files have been looked at: an array of file objects, with
+    /// `?id=` the one object.
     @Sendable func upload(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.caller(of: request)
-        let kind = try self.kind(QueryItems(request.query)["kind"])
-        guard request.mediaType == "multipart/form-data" else {
-            throw AppError(.unsupportedType, "Send a form (multipart/form-data) with a file in files.")
+        let query = try QueryItems(request.query)
+        if let id = query["id"] { return try await change(id, request, caller.user) }
+        let kind = try UploadForm.kind(query["kind"])
+        let form = try await forms.read(request, files: ["files": kind], repeatedMax: UploadForm.filesMax)
+        let (use, added) = try await form.keepingFiles { form in
+            let upload = try UploadForm(form, kind: kind, caller: caller.user, random: parts.random)
+            return (upload.use, try await parts.media.add(upload.drafts, owner: caller.user, use: upload.use))
         }
-        let form = try await forms.read(request, files: ["files": kind])
-        return try await form.keepingFiles { form in
-            guard let draft = form.files["files"] else { throw AppError(.invalid, "Files are empty") }
-            let media = try await parts.media.create(draft, owner: caller.user)
-            return .json { json in
-                json.array([media]) { json, media in
-                    json.object { write(media, to: &$0) }
-                }
+        let files = try await settling.settle(added, on: request.loop) { files in
+            guard let use, let file = files.first else { return files }
+            return [try await parts.media.attach(file.id, to: use, owner: caller.user)]
+        }
+        return .json(capacity: 4096) { json in
+            json.array(files) { json, media in
+                json.object { MediaBody.writeFlat(media, links: links, to: &$0) }
             }
         }
     }
 
-    private func kind(_ text: String?) throws(AppError) -> Media.Kind {
-        switch text {
-        case nil, "attachment": .attachment
-        case "profile": .profile
-        default: throw .invalid("kind", "kind must be profile or attachment; CVs and logos come with their forms")
+    /// Other content for a file, or, without one, other words about it.
+    private func change(_ id: String, _ request: HTTPRequest, _ user: User.ID) async throws -> HTTPResponse {
+        guard let id = Media.ID(text: id) else { throw Self.notFound }
+        let present = try await own(id, user)
+        let form = try await forms.read(request, files: ["files": present.kind], repeatedMax: UploadForm.filesMax)
+        if form.files.isEmpty {
+            return answer(try await parts.media.describe(id, try UploadForm.info(form), owner: user))
+        }
+        let added = try await form.keepingFiles { form in
+            let upload = try UploadForm(replacing: present, form, random: parts.random)
+            return try await parts.media.add(upload.drafts, owner: user, use: nil)
+        }
+        let files = try await settling.settle(added, on: request.loop) { files in
+            // What has not been looked at takes nobody's place.
+            guard let file = files.first, file.state == .ready else { throw UploadSettling.stillPending }
+            return [try await parts.media.exchange(id, for: file.id, owner: user)]
+        }
+        guard let file = files.first else { throw Self.notFound }
+        return answer(file)
+    }
+
+    /// The caller's own files, newest first.
+    @Sendable func list(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let caller = try signIn.caller(of: request)
+        let page = try HTTPListPage(try QueryItems(request.query))
+        let files = try await parts.media.list(owner: caller.user, offset: page.offset, limit: page.size)
+        return .json(capacity: 16_384) { json in
+            json.array(files) { json, media in
+                json.object { MediaBody.writeFlat(media, links: links, to: &$0) }
+            }
         }
     }
 
     @Sendable func find(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.caller(of: request)
-        let id = try request.id(as: Media.self)
-        guard try await parts.media.mayRead(id, user: caller.user) else { throw AppError(.notFound, "file.notFound") }
-        let media = try await parts.media.find(id)
-        return .json { json in
-            json.object { write(media, to: &$0) }
+        let id = try id(request)
+        guard try await parts.media.mayRead(id, user: caller.user) else { throw Self.notFound }
+        return answer(try await parts.media.find(id))
+    }
+
+    /// Only the owner's; a company or a person that had it has none then. Answers what was deleted.
+    @Sendable func delete(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let caller = try signIn.caller(of: request)
+        let id = try id(request)
+        return answer(try await Self.naming { try await parts.media.delete(id, owner: caller.user) })
+    }
+
+    /// Makes every address given out for a file worthless; the answer has a new one.
+    @Sendable func revoke(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let caller = try signIn.caller(of: request)
+        let id = try id(request)
+        try await Self.naming { try await parts.media.revokeURLs(of: id, owner: caller.user) }
+        return answer(try await parts.media.find(id))
+    }
+
+    private static let notFound = AppError(.notFound, "file.notFound")
+
+    /// Strapi's word for a file that is not there.
+    private static func naming<T>(_ work: () async throws -> T) async throws -> T {
+        do { return try await work() } catch let error as AppError where error.code == .notFound { throw notFound }
+    }
+
+    private func id(_ request: HTTPRequest) throws(AppError) -> Media.ID {
+        guard let text = request.parameters["id"], let id = Media.ID(text: text) else { throw Self.notFound }
+        return id
+    }
+
+    private func own(_ id: Media.ID, _ user: User.ID) async throws -> Media {
+        let media = try await Self.naming { try await parts.media.find(id) }
+        guard media.ownerID == user else { throw Self.notFound }
+        return media
+    }
+
+    private func answer(_ media: Media) -> HTTPResponse {
+        .json(capacity: 2048) { json in
+            json.object { MediaBody.writeFlat(media, links: links, to: &$0) }
         }
     }
-
-    /// Logos for everyone; other files for who has their address, or is signed in and may read them.
-    @Sendable func serve(_ request: HTTPRequest) async throws -> HTTPResponse {
-        guard let file = request.parameters["file"] else { throw AppError.notFound }
-        if request.path == MediaLinks.placeholder { return Placeholder.response }
-        let hash = String(file.prefix { $0 != "." })
-        guard let media = try await parts.media.find(hash: hash) else { throw AppError.notFound }
-        let isPublic = media.kind == .logo && media.state == .ready
-        if !isPublic {
-            let token = try QueryItems(request.query)["t"]
-            let permitted = token.map { links.permits($0, path: request.path, media: media) } ?? false
-            if !permitted {
-                guard let caller = try signIn.optionalCaller(of: request),
-                    try await parts.media.mayRead(media.id, user: caller.user)
-                else { throw AppError.notFound }
-            }
-        }
-        switch media.state {
-        case .ready: break
-        case .pending:
-            throw AppError(.unavailable, "This file is still being checked. Try again.", retryAfterSeconds: 1)
-        case .rejected:
-            throw AppError(.gone, media.rejectionMessage ?? "This file was rejected.")
-        }
-        return try await answer(media, hash: hash, isPublic: isPublic, request)
-    }
-
-    private func answer(
-        _ media: Media, hash: String, isPublic: Bool, _ request: HTTPRequest
-    ) async throws -> HTTPResponse {
-        // Images are served as re-encoded upright; the original with its metadata stays in the store.
-        let variant =
-            media.variants.first { $0.hash == hash }
-            ?? (hash == media.hash ? media.variants.first { $0.name == "upright" } : nil)
-        let key = variant?.storageKey ?? media.storageKey
-        let type = variant?.mime ?? media.mime ?? "application/octet-stream"
-        guard let path = try await parts.store.localPath(key) else { throw AppError.notFound }
-        var headers: HTTPHeaders = [
-            "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-            "Cross-Origin-Resource-Policy": isPublic ? "cross-origin" : "same-site",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": isPublic ? "public, max-age=31536000, immutable" : "private, no-store",
-        ]
-        headers.add(
-            "Content-Disposition",
-            ContentDisposition.text(inline: Self.inlineTypes.contains(type), fileName: media.name))
-        return try await .file(
-            path, for: request, contentType: type == "text/plain" ? "text/plain; charset=utf-8" : type,
-            etag: "\"\(hash)\"", headers: headers)
-    }
-
-    private func write(_ media: Media, to json: inout JSONWriter) {
-        json.field("id", media.id.value)
-        json.field("name", media.name)
-        json.nullField("alternativeText")
-        json.nullField("caption")
-        json.field("width", orNull: media.width)
-        json.field("height", orNull: media.height)
-        json.nullField("formats")
-        json.field("hash", media.hash)
-        json.field("ext", media.ext ?? "")
-        json.field("mime", media.mime ?? "")
-        json.field("size", (Double(media.bytes) / 10).rounded() / 100)
-        json.field("url", media.kind == .logo ? links.logo(media) : links.capability(media))
-        json.nullField("previewUrl")
-        json.field("provider", "local")
-        json.nullField("provider_metadata")
-        json.field("state", media.state.rawValue)
-        json.field("rejection", orNull: media.rejectionMessage)
-        json.field("createdAt", media.createdAt)
-        json.field("updatedAt", media.updatedAt)
-    }
-}
-
-/// RFC 6266 with RFC 8187: an ASCII name for old clients, the real one beside it.
-enum ContentDisposition {
-    static func text(inline: Bool, fileName: String) -> String {
-        let ascii = String(
-            fileName.unicodeScalars.map { scalar -> Character in
-                scalar.isASCII && scalar.value >= 0x20 && !"\"\\%;".unicodeScalars.contains(scalar)
-                    ? Character(scalar) : "_"
-            })
-        let attribute = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&+-.^_`|~".utf8)
-        var encoded = ""
-        for byte in fileName.utf8 {
-            if attribute.contains(byte) {
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                encoded += "%" + Hex.encode([byte]).uppercased()
-            }
-        }
-        return "\(inline ? "inline" : "attachment"); filename=\"\(ascii)\"; filename*=UTF-8''\(encoded)"
-    }
-}
-
-/// Shown for companies without a logo: the client's list fails as a whole when one is missing.
-enum Placeholder {
-    static let response = HTTPResponse(
-        status: 200,
-        headers: [
-            "Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Cache-Control": "public, max-age=86400",
-        ],
-        body: .bytes(png))
-
-    /// A grey house, 128x128, drawn for Martlet.
-    private static let png = Array(
-        Data(
-            base64Encoded: """
-                iVBORw0KGgoAAAANSUhEUgAAAIAAAACACAAAAADmVT4XAAAAf0lEQVR42u3V0Q0AERQEQP0XoMSrQwHkJIKHzH76mgi76QtOAgAAAA\
-                AAAAAAAAAAALgCkAcDADAXUGu6JwAAAI8BNCEAAACALQAAANCEAAAAALYAAABAEwIAAACctwWNOwJ4G/D7xkO+IQAAAADARsDKAAAA\
-                AAAAAAAAAACEAwrWrlycqz2kWwAAAABJRU5ErkJggg==
-                """) ?? Data())
 }

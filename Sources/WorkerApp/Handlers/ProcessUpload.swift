@@ -126,7 +126,8 @@ public struct ProcessUpload: WorkHandler {
         let finished = try await self.media.finish(
             media.id,
             .ready(
-                mime: image.source.mime, ext: image.source.ext, width: image.width, height: image.height,
+                // What is served is the image written anew: a GIF's first frame is a PNG.
+                mime: image.original.mime, ext: image.original.ext, width: image.width, height: image.height,
                 pageCount: nil, text: nil, pageOffsets: [], note: image.frames > 1 ? "animated" : nil,
                 variants: variants))
         guard !finished else { return }
