@@ -54,7 +54,7 @@ public struct FolderStore: ObjectStore {
         }
     }
 
-    /// Removes what processes that are gone have left in `tmp/`. Returns how many files went.
+    /// Removes what processes that are gone have left in `tmp/`. Returns how many files and folders went.
     public func sweep(olderThan seconds: TimeInterval = Self.temporarySecondsMax, now: Date) async throws -> Int {
         let folder = temporary
         let before = now.timeIntervalSince1970 - seconds
@@ -63,16 +63,19 @@ public struct FolderStore: ObjectStore {
             for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
                 var facts = stat()
                 let path = folder + "/" + name
-                guard lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
-                    TimeInterval(facts.st_mtim.tv_sec) < before
-                else { continue }
-                if unlink(path) == 0 { removed += 1 }
+                guard lstat(path, &facts) == 0, TimeInterval(facts.st_mtim.tv_sec) < before else { continue }
+                switch facts.st_mode & S_IFMT {
+                case S_IFREG: if unlink(path) == 0 { removed += 1 }
+                // A child's folder, whose worker was killed.
+                case S_IFDIR: if (try? FileManager.default.removeItem(atPath: path)) != nil { removed += 1 }
+                default: break
+                }
             }
             return removed
         }
     }
 
-    private func path(_ key: String) throws -> String {
+    func path(_ key: String) throws -> String {
         guard ObjectKey.isValid(key), !key.hasPrefix("tmp/"), key != "tmp" else { throw StoreError(.badKey) }
         return root + "/" + key
     }

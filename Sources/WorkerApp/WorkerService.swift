@@ -30,6 +30,8 @@ public enum WorkerService {
         public let media: any MediaRepository
         public let upkeep: any UpkeepRepository
         public let store: any ObjectStore
+        /// The same store, looked through for what no row names.
+        public let objects: any ObjectListing
         /// Removes old temporary files of the store; returns how many.
         public let sweep: @Sendable (Date) async throws -> Int
         public let children: MediaChildPool
@@ -44,7 +46,7 @@ public enum WorkerService {
         public init(
             queue: any WorkQueue, alerts: any AlertRepository, mails: any MailRepository,
             accountMails: any AccountMailRepository, media: any MediaRepository, upkeep: any UpkeepRepository,
-            store: any ObjectStore, sweep: @escaping @Sendable (Date) async throws -> Int,
+            store: any ObjectStore, objects: any ObjectListing, sweep: @escaping @Sendable (Date) async throws -> Int,
             children: MediaChildPool, scratch: String, offload: OffloadPool,
             listen: @escaping Listen,
             close: @escaping @Sendable () async -> Void
@@ -56,6 +58,7 @@ public enum WorkerService {
             self.media = media
             self.upkeep = upkeep
             self.store = store
+            self.objects = objects
             self.sweep = sweep
             self.children = children
             self.scratch = scratch
@@ -95,6 +98,8 @@ public enum WorkerService {
             MatchAlerts(alerts: parts.alerts, clock: context.clock),
             SendDigests(alerts: parts.alerts, clock: context.clock),
             DeleteFiles(store: parts.store),
+            SweepObjects(
+                objects: parts.objects, store: parts.store, media: parts.media, clock: context.clock, log: log),
             RefreshSearchFacts(upkeep: parts.upkeep),
             Prune(upkeep: parts.upkeep, sweep: parts.sweep, clock: context.clock, log: log),
         ]
@@ -106,7 +111,8 @@ public enum WorkerService {
                 name: "alerts", kinds: [.matchAlerts, .sendDigests], runningMax: alertsAtOnceMax,
                 batchMax: alertsAtOnceMax),
             WorkLane(
-                name: "upkeep", kinds: [.deleteFiles, .refreshSearchFacts, .prune], runningMax: upkeepAtOnceMax,
+                name: "upkeep", kinds: [.deleteFiles, .sweepObjects, .refreshSearchFacts, .prune],
+                runningMax: upkeepAtOnceMax,
                 batchMax: upkeepAtOnceMax),
         ]
         if let smtp = configuration.smtp {
@@ -164,6 +170,7 @@ public enum WorkerService {
             },
             WorkSchedule(name: "search-facts", kind: .refreshSearchFacts, everySeconds: factsSeconds),
             WorkSchedule(name: "prune", kind: .prune, everySeconds: pruneSeconds),
+            WorkSchedule(name: "sweep-objects", kind: .sweepObjects, everySeconds: SweepObjects.everySeconds),
         ]
     }
 

@@ -43,6 +43,7 @@ enum Main {
             start: {
                 if notify { bus.start() }
                 guardian.start()
+                await Startup.sweep(store, context)
                 let address = try await server.start()
                 log.info("listening", ["address": .string(address.description)])
             },

@@ -23,6 +23,16 @@ enum Startup {
         environment.verify("MARTLET_STORE") { _ = try FolderStore(root: $0, offload: files) }
     }
 
+    /// Uploads that broke off with a gateway that was killed: what the store holds of them is of no use to anybody.
+    static func sweep(_ store: FolderStore, _ context: ServiceContext) async {
+        do {
+            let removed = try await store.sweep(now: context.clock.now())
+            if removed > 0 { context.log.info("removed temporary files", ["files": .int(Int64(removed))]) }
+        } catch {
+            context.log.warning("could not remove temporary files", ["error": .string("\(error)")])
+        }
+    }
+
     /// Nobody waits longer than 5 seconds for a server that is away or silent: a statement has its time, and then the
     /// silence after it.
     static func database(_ url: String) throws -> PostgresConfiguration {

@@ -42,7 +42,7 @@ enum Main {
             alerts: PostgresAlerts(db: db, notify: notify, mailDomain: configuration.mailDomain),
             mails: PostgresMails(db: db), accountMails: PostgresAccountMails(db: db),
             media: PostgresMedia(db: db, notify: notify), upkeep: PostgresUpkeep(db: db),
-            store: store, sweep: { try await store.sweep(now: $0) }, children: MediaChildPool(children),
+            store: store, objects: store, sweep: { try await store.sweep(now: $0) }, children: MediaChildPool(children),
             scratch: real + "/tmp", offload: offload,
             listen: { try await db.listen(["martlet_work"], onWake: { [wake = $0] _ in wake() }, onReconnect: $0) },
             close: { await db.close() })

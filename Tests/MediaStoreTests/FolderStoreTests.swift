@@ -134,6 +134,38 @@ final class TemporaryFolder: Sendable {
         await writer.abort()
     }
 
+    @Test("sweeping removes the folder of a child whose worker was killed")
+    func sweepFolders() async throws {
+        let store = try FolderStore(root: folder.path, offload: pool)
+        let child = folder.path + "/tmp/child-1"
+        try FileManager.default.createDirectory(atPath: child, withIntermediateDirectories: false)
+        try Data([1]).write(to: URL(fileURLWithPath: child + "/small.jpg"))
+        #expect(try await store.sweep(now: Date()) == 0)
+        #expect(try await store.sweep(now: Date() + FolderStore.temporarySecondsMax + 60) == 1)
+        #expect(!FileManager.default.fileExists(atPath: child))
+    }
+
+    @Test("a shard's old keys come in pages, from every folder of that shard, and no others")
+    func oldKeys() async throws {
+        let store = try FolderStore(root: folder.path, offload: pool)
+        let keys = (0..<5).map { "up/0a/\($0)" } + ["va/0a/x_small"]
+        for key in keys + ["up/0b/other", "plain"] { try await store.create(key).commit() }
+        func pages(before date: Date, pageMax: Int, stopAfter: Int = .max) async throws -> [[String]] {
+            var pages: [[String]] = []
+            try await store.oldKeys(shard: 10, before: date, pageMax: pageMax) { page in
+                pages.append(page)
+                return pages.count < stopAfter
+            }
+            return pages
+        }
+        let soon = Date() + 60
+        let found = try await pages(before: soon, pageMax: 3)
+        #expect(found.joined().sorted() == keys)
+        #expect(found.count > 2 && found.allSatisfy { $0.count <= 3 })
+        #expect(try await pages(before: soon, pageMax: 3, stopAfter: 1).count == 1)
+        #expect(try await pages(before: Date() - 60, pageMax: 3).isEmpty)
+    }
+
     @Test("a folder that cannot be written is refused at once")
     func badRoot() throws {
         let file = TemporaryFolder()

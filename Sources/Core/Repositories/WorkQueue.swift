@@ -18,6 +18,8 @@ public struct WorkItem: Sendable, Equatable {
         case sendDigests = "send_digests"
         /// `{"keys": ["…"]}` of the object store
         case deleteFiles = "delete_files"
+        /// `{}`: deletes objects of the store that no row names
+        case sweepObjects = "sweep_objects"
         /// `{}`: facts that search plans with
         case refreshSearchFacts = "refresh_search_facts"
         /// `{}`: prunes what has had its time (room_changes, revocations, dead items)
