@@ -77,6 +77,8 @@ final class HTTPConnection {
     var framing = AnswerFraming.length(0)
     var writeWaiter: CheckedContinuation<Void, Never>?
     var upgrade: (@Sendable (sending UpgradedStream) -> Void)?
+    /// The answer comes later; this is called if the client leaves before.
+    var departure: (@Sendable () -> Void)?
 
     var discarded = 0
     var deadline = Deadline.none

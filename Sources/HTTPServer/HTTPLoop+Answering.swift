@@ -62,12 +62,39 @@ extension HTTPLoop {
             case .upgrade(let callee):
                 startUpgrade(connection, response, callee)
                 if connection.phase != .answering { continue }
+            case .later(let begin):
+                connection.task = nil
+                wait(connection, begin)
+                return
             case .file, .stream: await sendStream(connection, response)
             }
             finish(connection)
         }
         connection.isRetiring = false
         connection.task = nil
+    }
+
+    /// Lets a request wait for its answer without a task.
+    private func wait(_ connection: HTTPConnection, _ begin: @Sendable (HTTPAnswer) -> @Sendable () -> Void) {
+        connection.departure = {}
+        let departure = begin(HTTPAnswer(owner: self, id: connection.id, serial: connection.serial))
+        // The answer may have come from within.
+        guard connection.departure != nil else { return }
+        guard connection.phase == .answering else { return departure() }
+        connection.departure = departure
+        if connection.peerEnded { connection.stream.close() }
+    }
+
+    func answerLater(_ id: ConnectionID, _ serial: UInt32, _ response: HTTPResponse) {
+        guard let connection = connection(id), connection.serial == serial, connection.departure != nil else { return }
+        connection.departure = nil
+        var response = response
+        switch response.body {
+        case .empty, .bytes: break
+        case .file, .stream, .upgrade, .later: response = HTTPError(500, "The answer cannot come later.").response
+        }
+        send(connection, response)
+        finish(connection)
     }
 
     /// The answer is out, or cut off: on to the next request.
@@ -131,7 +158,8 @@ extension HTTPLoop {
             // A client that was not told to continue may send its body or not: what follows would be a guess.
             closing = closing || connection.needsContinue || (connection.bodyLeft ?? 0) > limits.discardedBytesMax
         }
-        connection.closing = closing
+        connection.closing =
+            closing
             || (response.headers.contains("Connection") && response.headers.hasElement("Connection", "close"))
     }
 
@@ -162,7 +190,7 @@ extension HTTPLoop {
                 let sink = ConnectionSink(owner: self, id: connection.id, serial: connection.serial)
                 try await body(HTTPBodyWriter(sink))
             case .file(let file): try await sendFile(connection, file)
-            case .empty, .bytes, .upgrade: break
+            case .empty, .bytes, .upgrade, .later: break
             }
             try endStream(connection)
         } catch {

@@ -255,6 +255,8 @@ extension HTTPLoop {
             connection.bodyError = .aborted
             connection.wakeReader()
         case .discarding, .lingering: closeAfterFlush(connection)
+        // Nobody waits this long with one side closed: the client has gone.
+        case .answering where connection.departure != nil: connection.stream.close()
         case .answering, .upgrading, .gone: break
         }
     }
@@ -273,6 +275,8 @@ extension HTTPLoop {
     func closed(_ connection: HTTPConnection) {
         guard connection.phase != .gone else { return }
         let task = connection.task
+        let departure = connection.departure
+        connection.departure = nil
         connection.request = nil
         connection.bodyError = connection.bodyError ?? .aborted
         connection.unread = []
@@ -280,6 +284,7 @@ extension HTTPLoop {
         connection.deadline = .none
         release(connection)
         task?.cancel()
+        departure?()
         connection.wakeReader()
         connection.wakeWriter()
         connection.wakeTask()

@@ -16,6 +16,10 @@ public struct HTTPResponse: Sendable {
         /// Status 101: called once on the loop, after the head was sent; the connection belongs to the callee from
         /// then.
         case upgrade(@Sendable (sending UpgradedStream) -> Void)
+        /// The answer comes later, by the `HTTPAnswer` that the closure is given: a long poll waits without a task,
+        /// which would be most of its memory. Called once on the loop, after the handler; what it returns is called on
+        /// the loop if the client leaves first. Status and headers of this response are not sent.
+        case later(@Sendable (HTTPAnswer) -> @Sendable () -> Void)
     }
 
     public var status: Int
@@ -26,6 +30,34 @@ public struct HTTPResponse: Sendable {
         self.status = status
         self.headers = headers
         self.body = body
+    }
+
+    /// An answer that comes later: see `Body.later`.
+    public static func later(_ begin: @escaping @Sendable (HTTPAnswer) -> @Sendable () -> Void) -> HTTPResponse {
+        HTTPResponse(status: 200, body: .later(begin))
+    }
+}
+
+/// Where the answer to one request goes that was not there when its handler returned.
+public struct HTTPAnswer: Sendable, Equatable {
+    let owner: HTTPLoop
+    let id: ConnectionID
+    let serial: UInt32
+
+    /// Answers, from any thread. What comes after the first answer, or after the client has left, is dropped.
+    /// - Parameter response: empty or of bytes; another body is answered 500.
+    public func send(_ response: HTTPResponse) {
+        let owner = owner
+        if owner.loop.isCurrent {
+            owner.assumeIsolated { [id, serial] in $0.answerLater(id, serial, response) }
+        } else {
+            owner.loop.execute { [id, serial] in owner.assumeIsolated { $0.answerLater(id, serial, response) } }
+        }
+    }
+
+    /// Whether both answer the same request.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.id == right.id && left.serial == right.serial && left.owner === right.owner
     }
 }
 

@@ -85,7 +85,7 @@ struct TestGateway {
         case .bytes(let bytes): return Answer(status: response.status, headers: response.headers, bytes: bytes)
         case .file(let file):
             return Answer(status: response.status, headers: response.headers, bytes: try stored(bytes: file.count))
-        case .stream, .upgrade: throw CancellationError()
+        case .stream, .upgrade, .later: throw CancellationError()
         }
     }
 
