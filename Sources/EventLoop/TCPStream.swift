@@ -1,5 +1,6 @@
 import Cuv
 import Foundation
+import Synchronization
 
 /// A TCP connection of one loop. Not Sendable: everything happens on the loop's thread.
 ///
@@ -105,6 +106,40 @@ public final class TCPStream {
         stream.isOpen = false
         closeAndFree(stream.handle)
         body(.failure(LoopError(code: code, doing: "connect to \(address)")))
+    }
+
+    /// Goes on with this connection on another loop: `body` is called there, soon, with a stream that does not read,
+    /// and this one is over without a word, `onClose` included. What the peer sends meanwhile waits in the kernel.
+    ///
+    /// With bytes still to be written the connection is closed instead, and `body` is not called; neither is it when
+    /// the process has no descriptor left, or when the other loop has ended.
+    public func move(to other: EventLoop, _ body: @escaping @Sendable (sending TCPStream) -> Void) {
+        onClose = nil
+        guard isOpen, pendingBytes == 0 else { return close() }
+        // A second descriptor of the same connection: closing the first one leaves it alone, and takes it out of this
+        // loop's poll.
+        let moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        close()
+        guard moved >= 0 else { return }
+        let carried = CarriedDescriptor(moved)
+        other.execute {
+            guard let descriptor = carried.take(), let stream = TCPStream(adopting: descriptor, on: other) else {
+                return
+            }
+            body(stream)
+        }
+    }
+
+    /// - Parameter descriptor: of a connected socket; closed if it cannot be taken.
+    private convenience init?(adopting descriptor: Int32, on loop: EventLoop) {
+        self.init(on: loop)
+        guard uv_tcp_open(handle, descriptor) == 0 else {
+            isOpen = false
+            Glibc.close(descriptor)
+            closeAndFree(handle)
+            return nil
+        }
+        connected()
     }
 
     private var stream: UnsafeMutablePointer<uv_stream_t> {
@@ -263,5 +298,21 @@ public final class TCPStream {
             UnsafeMutableRawPointer(handle).deallocate()
             if let data { Unmanaged<TCPStream>.fromOpaque(data).release() }
         }
+    }
+}
+
+/// A descriptor on its way to another loop: closed if it does not get there.
+private final class CarriedDescriptor: Sendable {
+    private let descriptor: Atomic<Int32>
+
+    init(_ descriptor: Int32) { self.descriptor = Atomic(descriptor) }
+
+    deinit {
+        if let left = take() { Glibc.close(left) }
+    }
+
+    func take() -> Int32? {
+        let descriptor = descriptor.exchange(-1, ordering: .relaxed)
+        return descriptor >= 0 ? descriptor : nil
     }
 }

@@ -44,12 +44,78 @@ struct StreamTests {
         await loop.stop()
     }
 
+    @Test("a stream goes on on another loop: what was sent meanwhile is read there, and the former loop has let go")
+    func moves() async throws {
+        let (first, second) = (EventLoop(name: "first"), EventLoop(name: "second"))
+        let text: String = await on(first) { done in
+            var listener: TCPListener?
+            listener = try? TCPListener(on: first, address: SocketAddress(host: "127.0.0.1", port: 0)) { stream in
+                listener?.close()
+                stream.onClose = { _ in done("told of its end") }
+                // Two descriptors are one connection: it is neither ended nor read by the one that is left behind.
+                stream.startReading()
+                stream.move(to: second) { moved in
+                    moved.onRead = { bytes in
+                        moved.write(Array("on \(EventLoop.current?.name ?? "none"): ".utf8))
+                        moved.write(bytes)
+                    }
+                    moved.onEnd = { moved.closeAfterFlush() }
+                    moved.startReading()
+                }
+            }
+            guard let address = listener?.address else { return done("no listener") }
+            TCPStream.connect(to: address, on: first) { result in
+                guard let stream = try? result.get() else { return done("not connected") }
+                var received = ""
+                stream.onRead = { received += String(decoding: $0, as: UTF8.self) }
+                stream.onEnd = {
+                    stream.close()
+                    done(received)
+                }
+                stream.startReading()
+                stream.write(Array("hello".utf8))
+                stream.shutdown()
+            }
+        }
+        #expect(text == "on second: hello")
+        await first.stop()
+        await second.stop()
+    }
+
+    @Test("a stream with bytes to write, or whose new loop has ended, does not move: its peer sees the end")
+    func movesNot() async throws {
+        for hasPending in [true, false] {
+            let (first, second) = (EventLoop(name: "first"), EventLoop(name: "second"))
+            if !hasPending { await second.stop() }
+            let ended: Bool = await on(first) { done in
+                var listener: TCPListener?
+                listener = try? TCPListener(on: first, address: SocketAddress(host: "127.0.0.1", port: 0)) { stream in
+                    listener?.close()
+                    // More than the kernel takes while nobody reads.
+                    while hasPending, stream.pendingBytes == 0 { stream.write([UInt8](repeating: 0, count: 1 << 20)) }
+                    stream.move(to: second) { _ in done(false) }
+                }
+                guard let address = listener?.address else { return done(false) }
+                TCPStream.connect(to: address, on: first) { result in
+                    guard let stream = try? result.get() else { return done(false) }
+                    stream.onEnd = { stream.close() }
+                    stream.onClose = { _ in done(true) }
+                    stream.startReading()
+                }
+            }
+            #expect(ended)
+            await first.stop()
+            await second.stop()
+        }
+    }
+
     @Test("connecting where nobody listens, or to what is no address, fails")
     func refused() async throws {
         let loop = EventLoop(name: "refused")
         let code: Int32 = await on(loop) { done in
-            guard let listener = try? TCPListener(
-                on: loop, address: SocketAddress(host: "127.0.0.1", port: 0), accepted: { _ in })
+            guard
+                let listener = try? TCPListener(
+                    on: loop, address: SocketAddress(host: "127.0.0.1", port: 0), accepted: { _ in })
             else { return done(0) }
             let address = listener.address
             listener.close()
