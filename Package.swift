@@ -67,13 +67,15 @@ let package = Package(
         // The product.
         module("Core", []),
         module("CorePostgres", ["Core", "Postgres"]),
+        module("SocketIO", ["JSON"]),
         module("MediaStore", ["Core", "EventLoop"]),
         module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit"]),
         module(
             "GatewayApp",
             ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "SafeHTML", "ServiceKit"]),
         module(
-            "ChatApp", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "WebSocket", "ServiceKit"]),
+            "ChatApp",
+            ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit", "SocketIO", "WebSocket"]),
         module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "Transfer", "ServiceKit"]),
         module("OperatorApp", ["Core", "Crypto", "JSON", "SafeHTML", "ServiceKit"]),
 
@@ -121,9 +123,10 @@ let package = Package(
         tests(
             "ChatAppTests",
             [
-                "ChatApp", "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "HTTPServer", "Postgres",
-                "ServiceKit", "TestSupport", "WebSocket",
+                "ChatApp", "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "HTTPServer", "JSON", "Postgres",
+                "ServiceKit", "SocketIO", "TestSupport", "WebSocket",
             ]),
+        tests("SocketIOTests", ["JSON", "SocketIO"]),
         tests("MediaStoreTests", ["Core", "EventLoop", "MediaStore"]),
         tests(
             "WorkerAppTests",
