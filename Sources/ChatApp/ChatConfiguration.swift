@@ -1,7 +1,9 @@
+import CoreHTTP
 import Crypto
 import EventLoop
 import Foundation
 import ServiceKit
+import SocketIO
 
 /// The chat's settings, read once.
 public struct ChatConfiguration: Sendable {
@@ -15,6 +17,8 @@ public struct ChatConfiguration: Sendable {
     public let notify: Bool
     public let instance: String
     public let limits: ChatLimits
+    /// Proxies whose word about a client's address counts.
+    public let trusted: TrustedNetworks
 
     public init(_ environment: inout Environment) throws {
         address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8082")
@@ -35,11 +39,35 @@ public struct ChatConfiguration: Sendable {
         limits.sendsBurstMax = 3 * limits.sendsPerSecond
         limits.socketsPerUserMax = environment.int(
             "MARTLET_CHAT_SOCKETS_PER_USER", default: limits.socketsPerUserMax, in: 1...10_000)
+        limits.socketIO = Self.socketIO(&environment)
         self.limits = limits
+        let networks = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")
+        if let trusted = TrustedNetworks(networks) {
+            self.trusted = trusted
+        } else {
+            trusted = .loopback
+            environment.mistake("MARTLET_TRUSTED_PROXIES is \"\(networks)\"; it must be like 10.0.0.0/8,::1")
+        }
         // The first signs; a former one still verifies while its tokens live.
         let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
         let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []
         try environment.check()
         keys = try SigningKeys(secrets: [present.value] + former)
+    }
+    /// The times that clients of Socket.IO are told; shorter ones than the defaults are for tests.
+    private static func socketIO(_ environment: inout Environment) -> SocketIOLimits {
+        var limits = SocketIOLimits()
+        func milliseconds(_ name: String, _ fallback: UInt64) -> UInt64 {
+            UInt64(environment.int(name, default: Int(fallback), in: 100...600_000))
+        }
+        limits.pingIntervalMilliseconds = milliseconds(
+            "MARTLET_SOCKETIO_PING_INTERVAL_MS", limits.pingIntervalMilliseconds)
+        limits.pingTimeoutMilliseconds = milliseconds(
+            "MARTLET_SOCKETIO_PING_TIMEOUT_MS", limits.pingTimeoutMilliseconds)
+        limits.connectMillisecondsMax = milliseconds(
+            "MARTLET_SOCKETIO_CONNECT_TIMEOUT_MS", limits.connectMillisecondsMax)
+        limits.payloadBytesMax = environment.int(
+            "MARTLET_SOCKETIO_PAYLOAD_BYTES", default: limits.payloadBytesMax, in: 1_000...100_000_000)
+        return limits
     }
 }

@@ -1,4 +1,5 @@
 import Core
+import SocketIO
 import WebSocket
 
 /// What clients of the chat may take. Every bound of the module is here.
@@ -39,6 +40,15 @@ public struct ChatLimits: Sendable {
     /// Clients come back after a restart spread over this time.
     public var retryAfterMillisecondsMax = 10_000
 
+    /// Of the protocol of Socket.IO, and what one of its clients may take.
+    public var socketIO = SocketIOLimits()
+    /// Sessions of Socket.IO of one process.
+    public var engineSessionsMax = 40_000
+    /// Of one address, where it is known, that have not signed in anywhere: beyond, new ones are answered 429.
+    public var engineStrangersPerAddressMax = 200
+    /// How long an ending process waits for polls to which it can say so.
+    public var engineDrainMillisecondsMax: UInt64 = 2_000
+
     public init() {}
 
     /// A message whose every byte the client chose to escape, and the frame around it.
@@ -47,6 +57,17 @@ public struct ChatLimits: Sendable {
     public var webSocket: WebSocketLimits {
         var limits = WebSocketLimits()
         limits.messageBytesMax = Self.frameBytesMax
+        return limits
+    }
+
+    /// Heartbeats are the protocol's own there, so the frames' pings rest; silence is only a backstop.
+    var engineWebSocket: WebSocketLimits {
+        var limits = WebSocketLimits()
+        limits.messageBytesMax = socketIO.payloadBytesMax
+        limits.outboundBytesMax = socketIO.waitingBytesMax
+        limits.pingAfterSeconds = .max
+        let silence = socketIO.pingIntervalMilliseconds + 2 * socketIO.pingTimeoutMilliseconds
+        limits.silenceSecondsMax = Int(silence / 1000) + 10
         return limits
     }
 }
