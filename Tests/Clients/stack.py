@@ -119,6 +119,7 @@ class Stack:
             # All people of the tests come from one address.
             "MARTLET_REGISTRATIONS_PER_MINUTE": "10000",
             "MARTLET_SIGN_IN_FAILURES_PER_MINUTE": "1000",
+            "MARTLET_ACCOUNT_REQUESTS_PER_MINUTE": "10000",
         }
         self.environment = common
         self.gateway_urls = [f"http://127.0.0.1:{port}" for port in gateways[0::2]]
