@@ -156,6 +156,21 @@ struct AccountMailsTests {
         }
     }
 
+    @Test("the words that the schema's CHECKs know are those that Core has")
+    func words() async throws {
+        try await withTestDatabase { _, database in
+            for (name, words) in [
+                ("account_mails_kind_known", AccountMail.Kind.allCases.map(\.rawValue)),
+                ("account_tokens_purpose_known", AccountToken.Purpose.allCases.map(\.rawValue)),
+            ] {
+                let text = try await database.run(
+                    "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = '\(name)'")
+                let known = (text.first?[0] ?? "").matches(of: /'(\w+)'::text/).map { String($0.1) }
+                #expect(Set(known) == Set(words))
+            }
+        }
+    }
+
     @Test("pruning takes mails and tokens that have had their time, and nothing else")
     func prune() async throws {
         try await withTestDatabase { db in
