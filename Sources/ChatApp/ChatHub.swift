@@ -18,6 +18,8 @@ struct HubParts: Sendable {
     let log: Log
     let delivered: Counter
     let connected: Gauge
+    /// Of a message whose client gave it none.
+    let makeID: @Sendable () -> String
 }
 
 /// The chat's sockets of one loop, by user and by room. What they say goes to the batcher and the database; what is

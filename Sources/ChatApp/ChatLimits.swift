@@ -6,6 +6,10 @@ import WebSocket
 public struct ChatLimits: Sendable {
     /// From the opening of a socket to its `hello`; then 4408.
     public var helloSecondsMax = 10
+    /// From the CONNECT of a Socket.IO client to its answer: reading its rooms takes milliseconds. Then it is refused.
+    public var connectMillisecondsMax: UInt64 = 5_000
+    /// The list of conversations goes to a Socket.IO client at most once in this time (contracts/01).
+    public var pushMilliseconds: UInt64 = 1_000
     /// Of one user in one process: browsers, phones and their tabs. The next one is closed with 4429.
     public var socketsPerUserMax = 20
     /// Rooms that a user's sockets follow: the newest. Older ones are read by `history`.
@@ -13,12 +17,12 @@ public struct ChatLimits: Sendable {
     /// Of one user on one loop: a fast typist with a script's patience.
     public var sendsPerSecond = 20
     public var sendsBurstMax = 60
-    /// Of one socket, for everything but `send`.
+    /// Of one socket, for everything but `send`; of a Socket.IO client for all together, on top of its sends.
     public var framesPerSecond = 20
     public var framesBurstMax = 100
     /// Frames refused one after the other before the socket is closed with 4429.
     public var refusalsMax = 200
-    /// Rooms whose typing and presence one socket watches.
+    /// Rooms whose typing and presence one socket watches, or that a Socket.IO client has open.
     public var focusMax = 16
     /// Questions (`history`, `join`) of one socket that wait for the database.
     public var questionsMax = 8

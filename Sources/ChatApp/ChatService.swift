@@ -7,7 +7,8 @@ import HTTPServer
 import ServiceKit
 import WebSocket
 
-/// The chat of one process: `martlet.v1` over WebSocket (docs/chat-protocol.md), a hub on every loop.
+/// The chat of one process: `martlet.v1` over WebSocket and Socket.IO (docs/chat-protocol.md), a hub of each on every
+/// loop.
 public final class ChatService: Sendable {
     public static let subprotocol = "martlet.v1"
 
@@ -15,13 +16,19 @@ public final class ChatService: Sendable {
     private let batcher: SendBatcher
     private let hubs: [ChatHub]
     private let sockets: [WebSocketLoop]
+    private let socketIOHubs: [SocketIOHub]
+    private let engine: EngineServer
 
     /// - Parameters:
     ///   - instance: shown to clients and operators; letters, digits, `.`, `_` and `-`.
     ///   - notify: whether other instances are woken and wake this one; without, all poll.
+    ///   - trusted: proxies whose word about a client's address counts.
+    ///   - passOn: the way to the Socket.IO sessions of other instances; nil where there is one.
     public init(
         instance: String, loops: LoopGroup, rooms: any RoomRepository, keys: SigningKeys, guardian: SessionGuard,
-        notify: Bool, limits: ChatLimits = ChatLimits(), clock: any ServiceClock, log: Log, metrics: Metrics
+        notify: Bool, limits: ChatLimits = ChatLimits(), trusted: TrustedNetworks = .loopback,
+        passOn: (any PassOn)? = nil, random: any RandomSource = SystemRandom(), clock: any ServiceClock, log: Log,
+        metrics: Metrics
     ) {
         precondition(2 * loops.loops.count <= HubSet.hubsMax, "a chat has at most \(HubSet.hubsMax / 2) loops")
         let home = loops.loops[0]
@@ -38,14 +45,21 @@ public final class ChatService: Sendable {
             counts: UserCounts(), clock: clock, log: log,
             delivered: metrics.counter(
                 "martlet_chat_messages_delivered_total", "Messages given to sockets as they were committed."),
-            connected: metrics.gauge("martlet_chat_sockets", "Sockets that are open."))
+            connected: metrics.gauge("martlet_chat_sockets", "Sockets that are open."),
+            makeID: { Base64URL.encode(random.bytes(15)) })
         let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
+        let socketIOHubs = loops.loops.map { SocketIOHub(on: $0, place: hubs.count + $0.index, parts: parts) }
         self.feed = feed
         self.batcher = batcher
         self.hubs = hubs
         sockets = hubs.map { WebSocketLoop(on: $0.loop, limits: limits.webSocket, delegate: $0) }
+        self.socketIOHubs = socketIOHubs
+        engine = EngineServer(
+            instance: instance, loops: loops, limits: limits, trusted: trusted, passOn: passOn, random: random,
+            metrics: metrics, delegate: { socketIOHubs[$0.index] })
         guardian.onEnd { ended in
             for hub in hubs { hub.post { $0.end(ended) } }
+            for hub in socketIOHubs { hub.post { $0.end(ended) } }
         }
     }
 
@@ -62,19 +76,21 @@ public final class ChatService: Sendable {
             handler: { try await routes.handle($0) })
     }
 
-    /// `GET /chat`. The token is in the first frame, not in a cookie, so a page of another origin has nothing to abuse.
+    /// `GET /chat` and `/socket.io/`. The token is in the first message, not in a cookie, so a page of another origin
+    /// has nothing to abuse.
     public func register(on router: inout Router) {
         let sockets = sockets
         router.on(.get, "/chat") { request in
             try sockets[request.loop.index].respond(to: request, protocols: [Self.subprotocol])
         }
+        engine.register(on: &router)
     }
 
     /// Reads from where changes are followed. Before the first socket.
     /// - Throws: `AppError.unavailable`.
     public func start() async throws {
-        await batcher.attach(hubs, others: [])
-        try await feed.start(hubs, others: [])
+        await batcher.attach(hubs, others: socketIOHubs)
+        try await feed.start(hubs, others: socketIOHubs)
     }
 
     /// A NOTIFY on `martlet_chat` came.
@@ -83,10 +99,11 @@ public final class ChatService: Sendable {
     /// NOTIFYs may have been lost.
     public func lookAround() { feed.post { $0.lookAround() } }
 
-    /// Answers what was sent, then closes every socket with 1012 and waits for them to go.
+    /// Answers what was sent, then closes every socket, those of `martlet.v1` with 1012, and waits for them to go.
     public func drain() async {
         await batcher.drain()
         for hub in hubs { await hub.drain() }
+        await engine.drain()
         for loop in sockets { await loop.untilEmpty() }
         await feed.stop()
     }

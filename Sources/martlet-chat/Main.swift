@@ -29,7 +29,8 @@ enum Main {
         let chat = ChatService(
             instance: configuration.instance, loops: context.loops, rooms: PostgresRooms(db: database, notify: notify),
             keys: configuration.keys, guardian: guardian, notify: notify,
-            limits: configuration.limits, clock: context.clock, log: log, metrics: context.metrics)
+            limits: configuration.limits, trusted: configuration.trusted, clock: context.clock, log: log,
+            metrics: context.metrics)
         let server = chat.server(address: configuration.address, loops: context.loops)
         let bus = PostgresBus(
             database: database,

@@ -27,7 +27,8 @@ final class Instance: Sendable {
 
     init(
         _ name: String, _ test: TestDatabase, notify: Bool = true, loops count: Int = 2,
-        limits change: (inout ChatLimits) -> Void = { _ in }
+        limits change: (inout ChatLimits) -> Void = { _ in },
+        repository: (any RoomRepository) -> any RoomRepository = { $0 }
     ) async throws {
         let loops = LoopGroup(count: count, name: name)
         var configuration = try test.configuration()
@@ -40,7 +41,7 @@ final class Instance: Sendable {
         limits.sendsBurstMax = 100_000
         change(&limits)
         let chat = ChatService(
-            instance: name, loops: loops, rooms: PostgresRooms(db: db, notify: notify),
+            instance: name, loops: loops, rooms: repository(PostgresRooms(db: db, notify: notify)),
             keys: Self.keys, guardian: guardian, notify: notify,
             limits: limits, clock: clock, log: .silent, metrics: Metrics())
         server = chat.server(address: SocketAddress(host: "127.0.0.1", port: 0), loops: loops)
@@ -108,13 +109,15 @@ func makeRooms(_ test: TestDatabase, users: Int, rooms: [[Int]]) async throws {
 func withInstances(
     _ names: [String] = ["chat-1", "chat-2"], users: Int, rooms: [[Int]], notify: Bool = true,
     limits: (inout ChatLimits) -> Void = { _ in },
+    repository: (any RoomRepository) -> any RoomRepository = { $0 },
     _ body: ([Instance], TestDatabase) async throws -> Void
 ) async throws {
     try await withTestDatabase { _, test in
         try await makeRooms(test, users: users, rooms: rooms)
         var instances: [Instance] = []
         for name in names {
-            instances.append(try await Instance(name, test, notify: notify, limits: limits))
+            instances.append(
+                try await Instance(name, test, notify: notify, limits: limits, repository: repository))
         }
         do {
             try await body(instances, test)

@@ -24,6 +24,9 @@ public final class SharedEvent: Sendable {
         self.init(namespace, kind, id: nil, json: body, attachments)
     }
 
+    /// An event of the root namespace that was written out: a JSON array, its name first.
+    convenience init(json: [UInt8]) { self.init(SocketPacket.root, .event, id: nil, json: json, []) }
+
     /// The answer to an event that asked for one.
     /// - Parameter json: a JSON array, written out.
     convenience init(acknowledging id: Int64, namespace: String, json: [UInt8], attachments: [[UInt8]]) {

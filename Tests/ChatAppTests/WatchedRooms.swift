@@ -1,0 +1,79 @@
+import Core
+import Synchronization
+
+/// The rooms of a test's database, which can be away, and count what they are asked.
+final class WatchedRooms: RoomRepository {
+    enum Question: Hashable { case lists, texts, other }
+
+    private struct State {
+        var rooms: (any RoomRepository)?
+        var isAway = false
+        var asked: [Question: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// For `Instance`. One of these watches one instance.
+    func watch(_ rooms: any RoomRepository) -> any RoomRepository {
+        state.withLock { $0.rooms = rooms }
+        return self
+    }
+
+    var isAway: Bool {
+        get { state.withLock { $0.isAway } }
+        set { state.withLock { $0.isAway = newValue } }
+    }
+
+    func asked(_ question: Question) -> Int { state.withLock { $0.asked[question] ?? 0 } }
+
+    private func rooms(_ question: Question = .other) throws -> any RoomRepository {
+        try state.withLock { state in
+            state.asked[question, default: 0] += 1
+            guard let rooms = state.rooms, !state.isAway else { throw AppError.unavailable }
+            return rooms
+        }
+    }
+
+    func rooms(of user: User.ID, limit: Int) async throws -> [Room] {
+        try await rooms().rooms(of: user, limit: limit)
+    }
+    func rooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [Room]] {
+        try await rooms().rooms(of: users, limitPerUser: limitPerUser)
+    }
+    func activeRooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [ActiveRoom]] {
+        try await rooms(.lists).activeRooms(of: users, limitPerUser: limitPerUser)
+    }
+    func lastMessages(
+        of list: [Room.ID], limitPerRoom: Int, bytesPerRoom: Int
+    ) async throws -> [Room.ID: LastMessages] {
+        try await rooms(.texts).lastMessages(of: list, limitPerRoom: limitPerRoom, bytesPerRoom: bytesPerRoom)
+    }
+    func roomIDs(of user: User.ID) async throws -> [Room.ID] { try await rooms().roomIDs(of: user) }
+    func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool {
+        try await rooms().isMember(user, of: room)
+    }
+    func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)] {
+        try await rooms().members(of: room)
+    }
+    func members(of list: [Room.ID]) async throws -> [Room.ID: [Room.Member]] {
+        try await rooms().members(of: list)
+    }
+    func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome] {
+        try await rooms().send(drafts, notify: notify)
+    }
+    func messages(after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) async throws -> [Message] {
+        try await rooms().messages(after: cursors, limitPerRoom: limitPerRoom)
+    }
+    func history(room: Room.ID, before seq: Int64?, limit: Int, viewer: User.ID) async throws -> [Message] {
+        try await rooms().history(room: room, before: seq, limit: limit, viewer: viewer)
+    }
+    func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
+        try await rooms().markRead(room: room, user: user, seq: seq)
+    }
+    func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Bool] {
+        try await rooms().markRead(marks, notify: notify)
+    }
+    func changes(since bound: UInt64) async throws -> RoomChanges { try await rooms().changes(since: bound) }
+    func announce(_ hint: String) async throws { try await rooms().announce(hint) }
+    func pruneChanges(olderThan seconds: Int) async throws { try await rooms().pruneChanges(olderThan: seconds) }
+}
