@@ -11,6 +11,7 @@ struct HTTPParserTests {
         ("GET http://x:80/p?q HTTP/1.1\r\nHost: x\r\n\r\n", "GET /p 1.1 none Host=x"),
         ("GET http://x HTTP/1.1\r\nHost: x\r\n\r\n", "GET / 1.1 none Host=x"),
         ("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "OPTIONS * 1.1 none Host=x"),
+        ("GET /p?a[b][0]=c&d%5Be%5D={} HTTP/1.1\r\nHost: x\r\n\r\n", "GET /p 1.1 none Host=x"),
         ("GET /%c3%a9/%2e HTTP/1.1\r\nHost: x\r\n\r\n", "GET /é/. 1.1 none Host=x"),
         ("GET /..a/a../... HTTP/1.1\r\nHost: x\r\n\r\n", "GET /..a/a../... 1.1 none Host=x"),
         ("GET / HTTP/1.1\r\nHost:x\r\n\r\n", "GET / 1.1 none Host=x"),
