@@ -42,13 +42,17 @@ public enum ErrorAnswer {
         }
     }
 
-    public static func response(_ error: AppError) -> HTTPResponse {
+    /// What stands in the answer beside `data` and `error`; the message of the error is its argument.
+    public typealias Beside = (String, inout JSONWriter) -> Void
+
+    public static func response(_ error: AppError, beside: Beside? = nil) -> HTTPResponse {
         let (status, name) = status(error.code)
         var headers: HTTPHeaders = [:]
         if let seconds = error.retryAfterSeconds { headers.add("Retry-After", String(seconds)) }
         if let location = error.location { headers.add("Location", location) }
         if error.code == .unauthenticated { headers.add("WWW-Authenticate", "Bearer") }
-        return response(status: status, name: name, message: error.message, headers: headers) { details in
+        return response(status: status, name: name, message: error.message, headers: headers, beside: beside) {
+            details in
             if let location = error.location { details.field("location", location) }
             if !error.issues.isEmpty {
                 details.array("errors", error.issues) { list, issue in
@@ -62,20 +66,23 @@ public enum ErrorAnswer {
         }
     }
 
-    public static func response(_ error: HTTPError) -> HTTPResponse {
+    public static func response(_ error: HTTPError, beside: Beside? = nil) -> HTTPResponse {
         response(
             status: error.status, name: name(ofStatus: error.status),
-            message: error.status == 404 ? "Not Found" : error.message, headers: error.headers
+            message: error.status == 404 ? "Not Found" : error.message, headers: error.headers, beside: beside
         ) { _ in }
     }
 
     /// An outage or a bug: the client is told nothing of it.
-    public static var internalError: HTTPResponse {
-        response(status: 500, name: "InternalServerError", message: "Internal Server Error", headers: [:]) { _ in }
+    public static func internalError(beside: Beside? = nil) -> HTTPResponse {
+        response(
+            status: 500, name: "InternalServerError", message: "Internal Server Error", headers: [:], beside: beside
+        ) { _ in }
     }
 
     private static func response(
-        status: Int, name: String, message: String, headers: HTTPHeaders, details: (inout JSONWriter) -> Void
+        status: Int, name: String, message: String, headers: HTTPHeaders, beside: Beside?,
+        details: (inout JSONWriter) -> Void
     ) -> HTTPResponse {
         var json = JSONWriter(capacity: 256)
         json.object { document in
@@ -86,6 +93,7 @@ public enum ErrorAnswer {
                 error.field("message", message)
                 error.object("details", details)
             }
+            beside?(message, &document)
         }
         var headers = headers
         headers.set("Content-Type", "application/json; charset=utf-8")

@@ -139,16 +139,18 @@ struct ErrorPolicy: Sendable {
     let log: Log
 
     func response(to error: any Error, _ request: HTTPRequest) -> HTTPResponse {
+        let beside = Self.beside(request)
         switch error {
         case let error as AppError:
-            return ErrorAnswer.response(error)
+            return ErrorAnswer.response(error, beside: beside)
         case let error as HTTPError:
-            return ErrorAnswer.response(error)
+            return ErrorAnswer.response(error, beside: beside)
         case is OffloadPool.Full:
             return ErrorAnswer.response(
-                AppError(.unavailable, "The server is busy. Try again in a moment.", retryAfterSeconds: 1))
+                AppError(.unavailable, "The server is busy. Try again in a moment.", retryAfterSeconds: 1),
+                beside: beside)
         case is CancellationError:
-            return ErrorAnswer.response(AppError.unavailable)
+            return ErrorAnswer.response(AppError.unavailable, beside: beside)
         default:
             // The path may hold an id. A query could hold a token, so it stays out, as does the end of some paths.
             log.error(
@@ -157,7 +159,18 @@ struct ErrorPolicy: Sendable {
                     "method": .string(request.method.rawValue), "path": .string(Self.logged(request.path)),
                     "error": .string(String(describing: error)),
                 ])
-            return ErrorAnswer.internalError
+            return ErrorAnswer.internalError(beside: beside)
+        }
+    }
+
+    /// The stock client casts these three of whatever JSON answers a new posting, and ends when one is missing
+    /// (contracts/01 §2, row 9).
+    private static func beside(_ request: HTTPRequest) -> ErrorAnswer.Beside? {
+        guard request.method == .post, request.path == "/api/jobs" || request.path == "/api/jobs/" else { return nil }
+        return { message, json in
+            json.field("id", 0)
+            json.field("name", "")
+            json.field("description", message)
         }
     }
 
