@@ -15,21 +15,6 @@ extension PostgresMedia {
         }
     }
 
-    public func list(owner: User.ID, offset: Int, limit: Int) async throws -> [Media] {
-        let page = Page(offset: offset, limit: limit)
-        return try await mapped {
-            try await db.long.rows(
-                """
-                SELECT \(Columns.media) FROM media m \(Joins.variantsOfMedia)
-                WHERE m.id = ANY (ARRAY(
-                  SELECT id FROM media WHERE owner_id = \(owner) ORDER BY id DESC
-                  LIMIT \(page.limit) OFFSET \(page.offset)))
-                ORDER BY m.id DESC
-                """, as: Self.media
-            ).compactMap { $0 }
-        }
-    }
-
     public func describe(_ id: Media.ID, _ info: Media.Info, owner: User.ID) async throws -> Media {
         try await mapped {
             let (_, changed) = try await db.write.batch(

@@ -16,10 +16,14 @@ struct AccountRoutes: Sendable {
     let forms: FormReader
     private let answers: SignedInAnswers
     private let tokens: MailedToken
+    let entries: EntryAnswers
     private let failures: RateLimiter
     private let registrations: RateLimiter
 
-    init(parts: GatewayParts, signIn: SignIn, hashing: OffloadPool, links: MediaLinks, forms: FormReader) {
+    init(
+        parts: GatewayParts, signIn: SignIn, hashing: OffloadPool, links: MediaLinks, forms: FormReader,
+        entries: EntryAnswers
+    ) {
         self.parts = parts
         self.signIn = signIn
         self.hashing = hashing
@@ -27,6 +31,7 @@ struct AccountRoutes: Sendable {
         self.forms = forms
         answers = SignedInAnswers(parts: parts, signIn: signIn)
         tokens = MailedToken(keys: parts.keys)
+        self.entries = entries
         failures = RateLimiter(perMinute: parts.signInFailuresPerMinute, clock: parts.clock)
         registrations = RateLimiter(perMinute: parts.registrationsPerMinute, clock: parts.clock)
     }
@@ -134,7 +139,12 @@ struct AccountRoutes: Sendable {
 
     @Sendable func me(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.caller(of: request)
-        return meAnswer(try await parts.users.find(caller.user))
+        return try await entries.flatOne(
+            .user, caller.user.value, request, viewer: caller.user, headers: ["Cache-Control": "no-store"]
+        ) { entry, json in
+            guard case .user(let user) = entry.value else { return }
+            Self.writeMore(user, to: &json)
+        }
     }
 
     /// JSON, or a form with a picture in `profile`.
@@ -225,11 +235,16 @@ struct AccountRoutes: Sendable {
         .json(headers: ["Cache-Control": "no-store"]) { json in
             json.object { json in
                 UserBody.write(user, to: &json)
-                json.field("time_zone", user.timeZone)
-                json.object("role") { UserBody.writeRole(user.role, to: &$0) }
+                Self.writeMore(user, to: &json)
                 // Ours: the address that waits for its confirmation. `email` is the present one until then.
                 if let pendingEmail { json.field("pending_email", pendingEmail) }
             }
         }
+    }
+
+    /// What only oneself is shown, whatever was asked for: the stock client needs the role.
+    private static func writeMore(_ user: User, to json: inout JSONWriter) {
+        json.field("time_zone", user.timeZone)
+        json.object("role") { UserBody.writeRole(user.role, to: &$0) }
     }
 }

@@ -8,9 +8,11 @@ struct ApplicationRoutes: Sendable {
     let signIn: SignIn
     let links: MediaLinks
     let forms: FormReader
+    let answers: EntryAnswers
 
     func register(on router: inout Router) {
         router.on(.post, "/api/applications", bodyMax: FormReader.bodyMax(.cv), apply)
+        router.on(.get, "/api/applications", list)
         router.on(.get, "/api/applications/mine", mine)
         router.on(.get, "/api/applications/:id", find)
         router.on(.put, "/api/applications/:id", move)
@@ -57,7 +59,13 @@ struct ApplicationRoutes: Sendable {
 
     @Sendable func find(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.caller(of: request)
-        return answer(try await parts.applications.find(try request.id(as: Application.self), viewer: caller.user))
+        return try await answers.one(
+            .application, request.id(as: Application.self).value, request, viewer: caller.user)
+    }
+
+    /// One's own, and those to the postings of one's company.
+    @Sendable func list(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try await answers.list(.application, request, viewer: signIn.caller(of: request).user)
     }
 
     /// Only `status` is read: whose application it is, and by whom it may be moved, the database says.

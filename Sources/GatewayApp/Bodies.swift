@@ -4,20 +4,43 @@ import Foundation
 import JSON
 import SafeHTML
 
+/// The fields of an answer: all of them unless some were chosen. Looking a field up happens only then.
+struct ChosenFields {
+    let fields: Set<EntryField>?
+
+    init(_ fields: Set<EntryField>?) { self.fields = fields }
+
+    func has(_ field: @autoclosure () -> EntryField) -> Bool {
+        guard let fields else { return true }
+        return fields.contains(field())
+    }
+}
+
 /// A user as the clients know one: flat, every text present.
 enum UserBody {
+    /// One's own account, whole.
     static func write(_ user: User, to json: inout JSONWriter) {
         json.field("id", user.id.value)
-        json.field("username", user.username)
-        json.field("email", user.email)
-        json.field("provider", "local")
-        json.field("confirmed", user.confirmed)
-        json.field("blocked", user.blocked)
-        json.field("createdAt", user.createdAt)
-        json.field("updatedAt", user.updatedAt)
-        json.field("first_name", user.firstName)
-        json.field("last_name", user.lastName)
-        json.field("phone_number", user.phoneNumber)
+        writeAttributes(user, nil, isSelf: true, to: &json)
+    }
+
+    /// - Parameter isSelf: Whether it is written for the person whose account it is; others see how to reach an
+    ///   applicant, and not what concerns the account.
+    static func writeAttributes(_ user: User, _ fields: Set<EntryField>?, isSelf: Bool, to json: inout JSONWriter) {
+        let chosen = ChosenFields(fields)
+        func has(_ field: EntryField.User) -> Bool {
+            (isSelf || !EntryField.user(field).isPersonal) && chosen.has(.user(field))
+        }
+        if has(.username) { json.field("username", user.username) }
+        if has(.email) { json.field("email", user.email) }
+        if has(.provider) { json.field("provider", "local") }
+        if has(.confirmed) { json.field("confirmed", user.confirmed) }
+        if has(.blocked) { json.field("blocked", user.blocked) }
+        if has(.createdAt) { json.field("createdAt", user.createdAt) }
+        if has(.updatedAt) { json.field("updatedAt", user.updatedAt) }
+        if has(.firstName) { json.field("first_name", user.firstName) }
+        if has(.lastName) { json.field("last_name", user.lastName) }
+        if has(.phoneNumber) { json.field("phone_number", user.phoneNumber) }
     }
 
     static func writeRole(_ role: User.Role, to json: inout JSONWriter) {
@@ -35,25 +58,22 @@ enum UserBody {
     /// Of someone else: what the other side of an application may see.
     static func writeApplicant(_ user: User, to json: inout JSONWriter) {
         json.field("id", user.id.value)
-        json.field("username", user.username)
-        json.field("email", user.email)
-        json.field("first_name", user.firstName)
-        json.field("last_name", user.lastName)
-        json.field("phone_number", user.phoneNumber)
+        writeAttributes(user, nil, isSelf: false, to: &json)
     }
 }
 
 enum CompanyBody {
-    static func writeAttributes(_ company: Company, to json: inout JSONWriter) {
-        json.field("name", company.name)
-        json.field("email", company.email)
-        json.field("phone", company.phone)
-        json.field("address", company.address)
-        json.field("category", company.category)
-        json.field("bio", company.bio)
-        json.field("website", company.website)
-        json.field("createdAt", company.createdAt)
-        json.field("updatedAt", company.updatedAt)
+    static func writeAttributes(_ company: Company, _ fields: Set<EntryField>? = nil, to json: inout JSONWriter) {
+        let chosen = ChosenFields(fields)
+        if chosen.has(.company(.name)) { json.field("name", company.name) }
+        if chosen.has(.company(.email)) { json.field("email", company.email) }
+        if chosen.has(.company(.phone)) { json.field("phone", company.phone) }
+        if chosen.has(.company(.address)) { json.field("address", company.address) }
+        if chosen.has(.company(.category)) { json.field("category", company.category) }
+        if chosen.has(.company(.bio)) { json.field("bio", company.bio) }
+        if chosen.has(.company(.website)) { json.field("website", company.website) }
+        if chosen.has(.company(.createdAt)) { json.field("createdAt", company.createdAt) }
+        if chosen.has(.company(.updatedAt)) { json.field("updatedAt", company.updatedAt) }
     }
 
     /// Flat, with `logo: {id, url}` always: the client's list fails as a whole without it.
@@ -62,47 +82,34 @@ enum CompanyBody {
         writeAttributes(company, to: &json)
         json.object("logo") { json in
             json.field("id", company.logo?.id.value ?? 0)
-            json.field("url", links.logo(company.logo))
-        }
-    }
-
-    /// `{id, attributes}` with the logo and its four formats.
-    static func writeEntry(_ company: Company, links: MediaLinks, to json: inout JSONWriter) {
-        json.field("id", company.id.value)
-        json.object("attributes") { json in
-            writeAttributes(company, to: &json)
-            json.object("logo") { json in
-                json.object("data") { json in
-                    json.field("id", company.logo?.id.value ?? 0)
-                    json.object("attributes") { links.writeLogo(company.logo, to: &$0) }
-                }
-            }
+            links.writeLogo(company.logo, to: &json)
         }
     }
 }
 
 enum PostingBody {
-    /// The contract's word for a published posting that is open.
-    static func status(_ standing: JobPosting.Standing) -> String {
-        standing == .published ? "available" : standing.rawValue
-    }
-
     /// The five the stock client knows, then ours. `description` is plain text; `description_html` is safe to show as
     /// it is.
-    static func writeAttributes(_ posting: JobPosting, now: Date, to json: inout JSONWriter) {
-        json.field("name", posting.title)
-        json.field("description", SafeHTML.text(ofSafe: posting.description))
-        json.field("description_html", posting.description)
-        json.field("type", posting.terms.employmentType)
-        json.field("environment", posting.terms.environment)
-        json.field("status", status(posting.standing(at: now)))
-        json.field("place", posting.terms.place)
-        json.field("remote", posting.terms.remote == .remote)
-        if let coordinate = posting.terms.coordinate {
-            json.field("lat", Double(coordinate.latitude))
-            json.field("lng", Double(coordinate.longitude))
+    static func writeAttributes(
+        _ posting: JobPosting, _ fields: Set<EntryField>? = nil, now: Date, to json: inout JSONWriter
+    ) {
+        let chosen = ChosenFields(fields)
+        if chosen.has(.posting(.title)) { json.field("name", posting.title) }
+        if chosen.has(.posting(.description)) {
+            json.key("description")
+            SafeHTML.withText(ofSafe: posting.description) { json.value(utf8: $0) }
         }
-        if let salary = posting.terms.salary {
+        if chosen.has(.posting(.descriptionHTML)) { json.field("description_html", posting.description) }
+        if chosen.has(.posting(.employmentType)) { json.field("type", posting.terms.employmentType) }
+        if chosen.has(.posting(.environment)) { json.field("environment", posting.terms.environment) }
+        if chosen.has(.posting(.standing)) { json.field("status", posting.standing(at: now).word) }
+        if chosen.has(.posting(.place)) { json.field("place", posting.terms.place) }
+        if chosen.has(.posting(.isRemote)) { json.field("remote", posting.terms.remote == .remote) }
+        if let coordinate = posting.terms.coordinate {
+            if chosen.has(.posting(.latitude)) { json.field("lat", Double(coordinate.latitude)) }
+            if chosen.has(.posting(.longitude)) { json.field("lng", Double(coordinate.longitude)) }
+        }
+        if let salary = posting.terms.salary, chosen.has(.posting(.salary)) {
             json.object("salary") { json in
                 json.field("min", orNull: salary.minimum)
                 json.field("max", orNull: salary.maximum)
@@ -110,42 +117,35 @@ enum PostingBody {
                 json.field("period", salary.period.rawValue)
             }
         }
-        json.array("skills", posting.terms.skills) { $0.value($1) }
-        json.field("apply_url", posting.terms.applyURL)
-        json.field("published_at", orNull: posting.publishedAt)
-        json.field("valid_through", orNull: posting.validThrough)
-        json.field("createdAt", posting.createdAt)
-        json.field("updatedAt", posting.updatedAt)
+        if chosen.has(.posting(.skills)) { json.array("skills", posting.terms.skills) { $0.value($1) } }
+        if chosen.has(.posting(.applyURL)) { json.field("apply_url", posting.terms.applyURL) }
+        if chosen.has(.posting(.publishedAt)) { json.field("published_at", orNull: posting.publishedAt) }
+        if chosen.has(.posting(.validThrough)) { json.field("valid_through", orNull: posting.validThrough) }
+        if chosen.has(.posting(.createdAt)) { json.field("createdAt", posting.createdAt) }
+        if chosen.has(.posting(.updatedAt)) { json.field("updatedAt", posting.updatedAt) }
     }
 
     static func writeFlat(_ posting: JobPosting, now: Date, to json: inout JSONWriter) {
         json.field("id", posting.id.value)
         writeAttributes(posting, now: now, to: &json)
     }
-
-    /// `{id, attributes}`, with the company when relations are asked for.
-    static func writeEntry(
-        _ posting: JobPosting, populated: Bool, now: Date, links: MediaLinks, to json: inout JSONWriter
-    ) {
-        json.field("id", posting.id.value)
-        json.object("attributes") { json in
-            writeAttributes(posting, now: now, to: &json)
-            guard populated else { return }
-            json.object("company") { json in
-                json.object("data") { CompanyBody.writeEntry(posting.company, links: links, to: &$0) }
-            }
-        }
-    }
 }
 
 enum ApplicationBody {
+    static func writeAttributes(
+        _ application: Application, _ fields: Set<EntryField>? = nil, to json: inout JSONWriter
+    ) {
+        let chosen = ChosenFields(fields)
+        if chosen.has(.application(.status)) { json.field("status", application.status.rawValue) }
+        if chosen.has(.application(.room)) { json.field("room", orNull: application.roomID?.value) }
+        if chosen.has(.application(.createdAt)) { json.field("createdAt", application.createdAt) }
+        if chosen.has(.application(.updatedAt)) { json.field("updatedAt", application.updatedAt) }
+    }
+
     static func writeFlat(_ application: Application, links: MediaLinks, to json: inout JSONWriter) {
         json.field("id", application.id.value)
-        json.field("status", application.status.rawValue)
+        writeAttributes(application, to: &json)
         json.object("cv") { links.writeCV(application.cv, to: &$0) }
-        json.field("room", orNull: application.roomID?.value)
-        json.field("createdAt", application.createdAt)
-        json.field("updatedAt", application.updatedAt)
     }
 
     /// With the posting and its company, as the applicant's list shows it.
@@ -157,39 +157,4 @@ enum ApplicationBody {
         }
         json.object("applicant") { UserBody.writeApplicant(detail.applicant, to: &$0) }
     }
-}
-
-extension HTTPListPage {
-    /// `meta.pagination` as Strapi writes it.
-    func write(total: Int64?, to json: inout JSONWriter) {
-        json.object("meta") { json in
-            json.object("pagination") { json in
-                json.field("page", page)
-                json.field("pageSize", size)
-                if let total {
-                    json.field("pageCount", (total + Int64(size) - 1) / Int64(size))
-                    json.field("total", total)
-                }
-            }
-        }
-    }
-}
-
-/// `pagination[page]` and `pagination[pageSize]`: from 1 and 25, at most 100 (contracts).
-struct HTTPListPage: Sendable {
-    static let sizeMax = 100
-    /// Deep pages are scans; a client that walks that far uses search.
-    static let pageMax = 10_000
-
-    let page: Int
-    let size: Int
-    let counted: Bool
-
-    init(_ query: QueryItems) throws(AppError) {
-        page = min(max(try query.int("pagination[page]") ?? 1, 1), Self.pageMax)
-        size = min(max(try query.int("pagination[pageSize]") ?? 25, 1), Self.sizeMax)
-        counted = !["false", "0", "f"].contains(query["pagination[withCount]"] ?? "true")
-    }
-
-    var offset: Int { (page - 1) * size }
 }

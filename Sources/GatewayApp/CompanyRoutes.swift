@@ -8,6 +8,7 @@ struct CompanyRoutes: Sendable {
     let signIn: SignIn
     let links: MediaLinks
     let forms: FormReader
+    let answers: EntryAnswers
 
     func register(on router: inout Router) {
         router.on(.post, "/api/companies", bodyMax: FormReader.bodyMax(.logo), save)
@@ -47,25 +48,11 @@ struct CompanyRoutes: Sendable {
     }
 
     @Sendable func find(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let company = try await parts.companies.find(try request.id(as: Company.self))
-        return .json { json in
-            json.object { json in
-                json.object("data") { CompanyBody.writeEntry(company, links: links, to: &$0) }
-                json.object("meta") { _ in }
-            }
-        }
+        let caller = try signIn.optionalCaller(of: request)
+        return try await answers.one(.company, request.id(as: Company.self).value, request, viewer: caller?.user)
     }
 
     @Sendable func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let page = try HTTPListPage(try QueryItems(request.query))
-        let (companies, total) = try await parts.companies.list(offset: page.offset, limit: page.size)
-        return .json(capacity: 16_384) { json in
-            json.object { json in
-                json.array("data", companies) { json, company in
-                    json.object { CompanyBody.writeEntry(company, links: links, to: &$0) }
-                }
-                page.write(total: page.counted ? total : nil, to: &json)
-            }
-        }
+        try await answers.list(.company, request, viewer: signIn.optionalCaller(of: request)?.user)
     }
 }

@@ -12,22 +12,28 @@ enum MediaBody {
         writeFile(media, links: links, to: &json)
     }
 
-    /// All but the id: `{name, alternativeText, caption, width, height, formats, …, updatedAt}`.
-    static func writeFile(_ media: Media, links: MediaLinks, to json: inout JSONWriter) {
+    /// All but the id, or what was chosen of it: `{name, alternativeText, caption, width, height, formats, …,
+    /// updatedAt}`.
+    static func writeFile(
+        _ media: Media, _ fields: Set<EntryField>? = nil, links: MediaLinks, to json: inout JSONWriter
+    ) {
+        let chosen = ChosenFields(fields)
         let whole = Sheet(media, links: links)
-        json.field("name", media.name)
-        json.field("alternativeText", orNull: media.alternativeText)
-        json.field("caption", orNull: media.caption)
-        json.field("width", orNull: media.width)
-        json.field("height", orNull: media.height)
-        if media.kind == .logo {
-            // A logo that is not ready is shown as the placeholder, in all its sizes too.
-            writeLogoFormats(media.state == .ready ? whole : .placeholder, of: media, links: links, to: &json)
-        } else {
-            writeFormats(of: media, links: links, to: &json)
+        if chosen.has(.media(.name)) { json.field("name", media.name) }
+        if chosen.has(.media(.alternativeText)) { json.field("alternativeText", orNull: media.alternativeText) }
+        if chosen.has(.media(.caption)) { json.field("caption", orNull: media.caption) }
+        if chosen.has(.media(.width)) { json.field("width", orNull: media.width) }
+        if chosen.has(.media(.height)) { json.field("height", orNull: media.height) }
+        if chosen.has(.media(.formats)) {
+            if media.kind == .logo {
+                // A logo that is not ready is shown as the placeholder, in all its sizes too.
+                writeLogoFormats(media.state == .ready ? whole : .placeholder, of: media, links: links, to: &json)
+            } else {
+                writeFormats(of: media, links: links, to: &json)
+            }
         }
-        json.field("hash", media.hash)
-        writeRest(whole, createdAt: media.createdAt, updatedAt: media.updatedAt, to: &json)
+        if chosen.has(.media(.hash)) { json.field("hash", media.hash) }
+        writeRest(whole, chosen, createdAt: media.createdAt, updatedAt: media.updatedAt, to: &json)
         if media.state != .ready {
             json.field("state", media.state.rawValue)
             json.field("rejection", orNull: media.rejectionMessage)
@@ -35,28 +41,31 @@ enum MediaBody {
     }
 
     /// For a company without a logo: the client's list fails as a whole when one is missing.
-    static func writeNoLogo(to json: inout JSONWriter) {
+    static func writeNoLogo(_ fields: Set<EntryField>? = nil, to json: inout JSONWriter) {
+        let chosen = ChosenFields(fields)
         let sheet = Sheet.placeholder
-        json.field("name", sheet.name)
-        json.nullField("alternativeText")
-        json.nullField("caption")
-        json.field("width", orNull: sheet.width)
-        json.field("height", orNull: sheet.height)
-        writeLogoFormats(sheet, of: nil, links: nil, to: &json)
-        json.field("hash", sheet.hash)
-        writeRest(sheet, createdAt: Placeholder.drawnAt, updatedAt: Placeholder.drawnAt, to: &json)
+        if chosen.has(.media(.name)) { json.field("name", sheet.name) }
+        if chosen.has(.media(.alternativeText)) { json.nullField("alternativeText") }
+        if chosen.has(.media(.caption)) { json.nullField("caption") }
+        if chosen.has(.media(.width)) { json.field("width", orNull: sheet.width) }
+        if chosen.has(.media(.height)) { json.field("height", orNull: sheet.height) }
+        if chosen.has(.media(.formats)) { writeLogoFormats(sheet, of: nil, links: nil, to: &json) }
+        if chosen.has(.media(.hash)) { json.field("hash", sheet.hash) }
+        writeRest(sheet, chosen, createdAt: Placeholder.drawnAt, updatedAt: Placeholder.drawnAt, to: &json)
     }
 
-    private static func writeRest(_ sheet: Sheet, createdAt: Date, updatedAt: Date, to json: inout JSONWriter) {
-        json.field("ext", sheet.ext)
-        json.field("mime", sheet.mime)
-        json.field("size", sheet.kilobytes)
-        json.field("url", sheet.url)
-        json.nullField("previewUrl")
-        json.field("provider", "local")
-        json.nullField("provider_metadata")
-        json.field("createdAt", createdAt)
-        json.field("updatedAt", updatedAt)
+    private static func writeRest(
+        _ sheet: Sheet, _ chosen: ChosenFields, createdAt: Date, updatedAt: Date, to json: inout JSONWriter
+    ) {
+        if chosen.has(.media(.ext)) { json.field("ext", sheet.ext) }
+        if chosen.has(.media(.mime)) { json.field("mime", sheet.mime) }
+        if chosen.has(.media(.size)) { json.field("size", sheet.kilobytes) }
+        if chosen.has(.media(.url)) { json.field("url", sheet.url) }
+        if chosen.has(.media(.previewURL)) { json.nullField("previewUrl") }
+        if chosen.has(.media(.provider)) { json.field("provider", "local") }
+        if chosen.fields == nil { json.nullField("provider_metadata") }
+        if chosen.has(.media(.createdAt)) { json.field("createdAt", createdAt) }
+        if chosen.has(.media(.updatedAt)) { json.field("updatedAt", updatedAt) }
     }
 
     /// The sizes there are; null for what is no image, and for an image that is too small to have any.

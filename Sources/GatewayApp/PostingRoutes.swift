@@ -12,6 +12,7 @@ struct PostingRoutes: Sendable {
     let signIn: SignIn
     let links: MediaLinks
     let rewriting: OffloadPool
+    let answers: EntryAnswers
 
     func register(on router: inout Router) {
         router.on(.post, "/api/jobs", create)
@@ -34,27 +35,12 @@ struct PostingRoutes: Sendable {
 
     @Sendable func find(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.optionalCaller(of: request)
-        let posting = try await parts.postings.find(try request.id(as: JobPosting.self), viewer: caller?.user)
-        return entry(posting, populated: try isPopulated(request))
+        return try await answers.one(
+            .posting, request.id(as: JobPosting.self).value, request, viewer: caller?.user)
     }
 
     @Sendable func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let query = try QueryItems(request.query)
-        let page = try HTTPListPage(query)
-        let now = parts.clock.now()
-        let populated = Self.isPopulated(query)
-        let (postings, total) = try await parts.postings.list(
-            offset: page.offset, limit: page.size, counted: page.counted, now: now)
-        return .json(capacity: 65_536) { json in
-            json.object { json in
-                json.array("data", postings) { json, posting in
-                    json.object {
-                        PostingBody.writeEntry(posting, populated: populated, now: now, links: links, to: &$0)
-                    }
-                }
-                page.write(total: total, to: &json)
-            }
-        }
+        try await answers.list(.posting, request, viewer: signIn.optionalCaller(of: request)?.user)
     }
 
     @Sendable func mine(_ request: HTTPRequest) async throws -> HTTPResponse {
@@ -83,13 +69,13 @@ struct PostingRoutes: Sendable {
         let posting = try await parts.postings.update(id, editor: caller.user) { present throws(AppError) in
             try fields.draft(from: present)
         }
-        return entry(posting, populated: true)
+        return entry(posting, viewer: caller.user)
     }
 
     @Sendable func delete(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.caller(of: request)
         let posting = try await parts.postings.delete(try request.id(as: JobPosting.self), editor: caller.user)
-        return entry(posting, populated: true)
+        return entry(posting, viewer: caller.user)
     }
 
     /// With the description made safe off the loop: hostile HTML may take its time.
@@ -101,26 +87,17 @@ struct PostingRoutes: Sendable {
     }
 
     /// In both shapes at once: Strapi's envelope, and the entry at top level that the stock client reads after PUT and
-    /// DELETE.
-    private func entry(_ posting: JobPosting, populated: Bool) -> HTTPResponse {
-        let now = parts.clock.now()
-        return .json(capacity: 4096) { json in
+    /// DELETE; with company and logo, which it wants there too.
+    private func entry(_ posting: JobPosting, viewer: User.ID) -> HTTPResponse {
+        let writer = EntryWriter(links: links, now: parts.clock.now(), viewer: viewer)
+        let entry = Entry.stock(posting)
+        return .json(capacity: 8192) { json in
             json.object { json in
-                json.object("data") {
-                    PostingBody.writeEntry(posting, populated: populated, now: now, links: links, to: &$0)
-                }
+                json.object("data") { writer.writeEnveloped(entry, nil, to: &$0) }
                 json.object("meta") { _ in }
-                PostingBody.writeEntry(posting, populated: populated, now: now, links: links, to: &json)
+                writer.writeEnveloped(entry, nil, to: &json)
             }
         }
-    }
-
-    private func isPopulated(_ request: HTTPRequest) throws(AppError) -> Bool {
-        request.query.isEmpty ? false : Self.isPopulated(try QueryItems(request.query))
-    }
-
-    static func isPopulated(_ query: QueryItems) -> Bool {
-        query.items.contains { $0.name == "populate" || $0.name.hasPrefix("populate[") }
     }
 }
 

@@ -27,10 +27,11 @@ struct SearchRoutes: Sendable {
         let page = try await search.search(asked, after: cursor, limit: limit, now: now)
         let suggestions =
             page.postings.isEmpty && cursor == nil ? try await suggestions(for: asked.q) : [:]
+        let writer = EntryWriter(links: links, now: now, viewer: nil)
         return .json(capacity: 65_536) { json in
             json.object { json in
                 json.array("data", page.postings) { json, posting in
-                    json.object { PostingBody.writeEntry(posting, populated: true, now: now, links: links, to: &$0) }
+                    json.object { writer.writeEnveloped(.stock(posting), nil, to: &$0) }
                 }
                 json.object("meta") { json in
                     json.field("next", orNull: page.next.map(SearchCursor.encode))

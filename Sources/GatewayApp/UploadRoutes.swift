@@ -13,6 +13,7 @@ struct UploadRoutes: Sendable {
     let links: MediaLinks
     let forms: FormReader
     let settling: UploadSettling
+    let answers: EntryAnswers
 
     func register(on router: inout Router) {
         router.on(.post, "/api/upload", bodyMax: Self.bytesMax + FormReader.overheadBytesMax, upload)
@@ -67,16 +68,9 @@ struct UploadRoutes: Sendable {
         return answer(file)
     }
 
-    /// The caller's own files, newest first.
+    /// The files that the caller may read, in Strapi's list language: newest first unless asked otherwise.
     @Sendable func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let caller = try signIn.caller(of: request)
-        let page = try HTTPListPage(try QueryItems(request.query))
-        let files = try await parts.media.list(owner: caller.user, offset: page.offset, limit: page.size)
-        return .json(capacity: 16_384) { json in
-            json.array(files) { json, media in
-                json.object { MediaBody.writeFlat(media, links: links, to: &$0) }
-            }
-        }
+        try await answers.flatList(.media, request, viewer: signIn.caller(of: request).user)
     }
 
     @Sendable func find(_ request: HTTPRequest) async throws -> HTTPResponse {

@@ -18,7 +18,7 @@ struct PostingTests {
             #expect(again["id"] as? Int == made["id"] as? Int && again["name"] as? String == "B")
             let mine = try await api.call(.get, "/api/companies/me", token: token)
             #expect(mine["logo.url"] as? String == MediaLinks.placeholder && mine["logo.id"] is Int)
-            let shown = try await api.call(.get, "/api/companies/\(made["id"] as? Int ?? 0)")
+            let shown = try await api.call(.get, "/api/companies/\(made["id"] as? Int ?? 0)?populate=logo")
             for format in ["thumbnail", "small", "medium", "large"] {
                 #expect(shown["data.attributes.logo.data.attributes.formats.\(format).url"] is String, "\(format)")
             }

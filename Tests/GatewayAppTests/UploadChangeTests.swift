@@ -62,7 +62,7 @@ struct UploadChangeTests {
         }
     }
 
-    @Test("the list has the caller's own files, newest first, by pages; one by id who may read it")
+    @Test("the list has the files that the caller may read, newest first, by pages; one by id who may read it")
     func list() async throws {
         try await TestGateway.run { api in
             let (ada, bob) = (try await api.register("ada"), try await api.register("bob"))
@@ -73,6 +73,10 @@ struct UploadChangeTests {
             let page = try await api.call(
                 .get, "/api/upload/files?pagination[page]=2&pagination[pageSize]=2", token: ada)
             #expect(page.list.map { $0["name"] as? String } == ["1.png"])
+            let found = try await api.call(
+                .get, "/api/upload/files?filters[name][$startsWith]=2&fields=name", token: ada)
+            #expect(found.list.map { Set($0.keys).subtracting(["state", "rejection"]) } == [["id", "name"]])
+            #expect(try await api.call(.get, "/api/upload/files?sort=storage_key", token: ada).status == 400)
             #expect(try await api.call(.get, "/api/upload/files", token: bob).list.isEmpty)
             #expect(try await api.call(.get, "/api/upload/files").status == 401)
             let id = try #require(uploaded["0.id"] as? Int)

@@ -34,8 +34,6 @@ public protocol MediaRepository: Sendable {
     func find(_ ids: [Media.ID]) async throws -> [Media]
     /// By the hash of the original or of a variant, as public paths name it; nil when there is none.
     func find(hash: String) async throws -> Media?
-    /// The owner's own files, newest first.
-    func list(owner: User.ID, offset: Int, limit: Int) async throws -> [Media]
     /// Whether the user may read it: a logo anyone; else the owner; a CV also members of the company applied to; an
     /// attachment members of a room that has it; a profile picture those who share a room with its owner, and members
     /// of companies the owner applied to.
