@@ -144,36 +144,4 @@ public struct PostgresCompanies: CompanyRepository {
                 """, as: Self.company)
         }
     }
-
-    public func list(offset: Int, limit: Int) async throws -> (companies: [Company], total: Int64) {
-        let page = Page(offset: offset, limit: limit)
-        return try await mapped {
-            let (companies, totals) = try await db.long.batch(
-                Statement(
-                    """
-                    SELECT \(Columns.company), \(Columns.logo)
-                    FROM companies c \(Joins.logoOfCompany)
-                    WHERE c.id = ANY (ARRAY(
-                      SELECT id FROM companies ORDER BY id DESC LIMIT \(page.limit) OFFSET \(page.offset)))
-                    ORDER BY c.id DESC
-                    """, as: Self.company),
-                Statement("SELECT count(*) FROM companies") { try $0.get(0, as: Int64.self) })
-            return (companies, totals.first ?? 0)
-        }
-    }
-}
-
-/// A page of a list, within bounds whatever was asked for.
-struct Page {
-    static let limitMax = PostingSearch.pageSizeMax
-    /// Beyond this the database would only skip rows.
-    static let offsetMax = 1_000_000
-
-    let offset: Int
-    let limit: Int
-
-    init(offset: Int, limit: Int) {
-        self.offset = max(0, min(offset, Self.offsetMax))
-        self.limit = max(0, min(limit, Self.limitMax))
-    }
 }

@@ -169,41 +169,6 @@ public struct PostgresPostings: PostingRepository {
         }
     }
 
-    public func list(
-        offset: Int, limit: Int, counted: Bool, now: Date
-    ) async throws -> (postings: [JobPosting], total: Int64?) {
-        let page = Page(offset: offset, limit: limit)
-        // The ids come from the index alone; only those of the page are joined. As an array, because the plan is made
-        // before the limit is known: of a subquery PostgreSQL would expect a tenth of the table, and read all of it.
-        let list: SQL =
-            """
-            SELECT \(Columns.posting), \(Columns.company), \(Columns.logo)
-            FROM job_postings p \(Joins.companyOfPosting)
-            WHERE p.id = ANY (ARRAY(
-              SELECT id FROM job_postings
-              WHERE state = 'published' AND (valid_through IS NULL OR valid_through > \(now))
-              ORDER BY id DESC LIMIT \(page.limit) OFFSET \(page.offset)))
-            ORDER BY p.id DESC
-            """
-        return try await mapped {
-            guard counted else { return (try await db.long.rows(list, as: Self.posting), nil) }
-            let (postings, totals) = try await db.long.batch(
-                Statement(list, as: Self.posting),
-                Statement(
-                    """
-                    SELECT CASE WHEN counted.n < \(JobPosting.countedMax)::bigint THEN counted.n
-                                ELSE greatest(counted.n, (SELECT i.reltuples FROM pg_class i
-                                                          WHERE i.oid = 'job_postings_published'::regclass)::bigint) END
-                    FROM (SELECT count(*) AS n FROM (
-                      SELECT FROM job_postings
-                      WHERE state = 'published' AND (valid_through IS NULL OR valid_through > \(now))
-                      LIMIT \(JobPosting.countedMax)) open) counted
-                    """
-                ) { try $0.get(0, as: Int64.self) })
-            return (postings, totals.first)
-        }
-    }
-
     public func mine(of user: User.ID) async throws -> [PostingWithApplications] {
         try await mapped {
             let (postings, applications) = try await db.long.batch(

@@ -97,26 +97,4 @@ struct CompaniesTests {
             #expect(try await found("acme") == 0)
         }
     }
-
-    @Test("the list has the newest first, a total, and a constant number of statements")
-    func list() async throws {
-        try await withTestDatabase { db in
-            let world = World(db)
-            var ids: [Company.ID] = []
-            for number in 0..<5 {
-                let user = try await world.user("user\(number)")
-                let company = try await world.companies.save(
-                    Company.Draft(name: "Company \(number)"), logo: logo("l\(number)"), representative: user.id)
-                ids.insert(company.id, at: 0)
-            }
-            let before = db.statementsExecuted
-            let page = try await world.companies.list(offset: 1, limit: 3)
-            #expect(db.statementsExecuted - before == 2)
-            #expect(page.companies.map(\.id) == Array(ids[1...3]) && page.total == 5)
-            #expect(page.companies.allSatisfy { $0.logo != nil })
-            #expect(try await world.companies.list(offset: 5, limit: 3).companies.isEmpty)
-            #expect(try await world.companies.list(offset: -1, limit: 1000).companies.count == 5)
-            #expect(try await world.companies.list(offset: 0, limit: -1).companies.isEmpty)
-        }
-    }
 }

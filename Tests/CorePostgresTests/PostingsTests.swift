@@ -144,30 +144,4 @@ struct PostingsTests {
             #expect(try await world.postings.find(posting.id, viewer: nil).title == "20")
         }
     }
-
-    @Test("the public list has open postings only, newest first, by one statement or two")
-    func list() async throws {
-        try await withTestDatabase { db in
-            let world = World(db)
-            let jane = try await world.user("jane")
-            _ = try await world.companies.save(Company.Draft(name: "Acme"), logo: logo("l"), representative: jane.id)
-            let now = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded())
-            var open: [JobPosting.ID] = []
-            for number in 0..<4 { open.insert(try await world.posting("\(number)", by: jane.id).id, at: 0) }
-            open.insert(try await world.posting("until", by: jane.id, until: now.addingTimeInterval(1)).id, at: 0)
-            _ = try await world.posting("expired", by: jane.id, until: now)
-            _ = try await world.posting("closed", by: jane.id, state: .closed)
-            _ = try await world.posting("draft", by: jane.id, state: .draft)
-
-            let before = db.statementsExecuted
-            let page = try await world.postings.list(offset: 1, limit: 3, counted: false, now: now)
-            #expect(db.statementsExecuted - before == 1)
-            #expect(page.postings.map(\.id) == Array(open[1...3]) && page.total == nil)
-            #expect(page.postings.allSatisfy { $0.company.logo?.hash == "l" })
-            let counted = try await world.postings.list(offset: 0, limit: 100, counted: true, now: now)
-            #expect(db.statementsExecuted - before == 3)
-            #expect(counted.postings.map(\.id) == open && counted.total == 5)
-            #expect(try await world.postings.list(offset: 9, limit: 100, counted: true, now: now).total == 5)
-        }
-    }
 }

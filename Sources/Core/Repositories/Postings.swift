@@ -9,8 +9,6 @@ public protocol CompanyRepository: Sendable {
     func find(_ id: Company.ID) async throws -> Company
     /// The company that the user is a member of.
     func own(of user: User.ID) async throws -> Company?
-    /// By id, newest first.
-    func list(offset: Int, limit: Int) async throws -> (companies: [Company], total: Int64)
 }
 
 public protocol PostingRepository: Sendable {
@@ -29,9 +27,6 @@ public protocol PostingRepository: Sendable {
     /// Its applications go with it, and their CVs (by `delete_files` items). Returns what was deleted.
     /// - Throws: `notFound` likewise.
     func delete(_ id: JobPosting.ID, editor: User.ID) async throws -> JobPosting
-    /// Open postings of everyone (published, not expired), newest id first. The total is counted exactly up to
-    /// `JobPosting.countedMax` and estimated beyond.
-    func list(offset: Int, limit: Int, counted: Bool, now: Date) async throws -> (postings: [JobPosting], total: Int64?)
     /// The postings of the user's company with their applications, newest id first (at most `JobPosting.mineMax`, with
     /// `JobPosting.mineApplicationsMax` applications in all); empty without a company.
     func mine(of user: User.ID) async throws -> [PostingWithApplications]
