@@ -74,7 +74,7 @@ struct Pipeline<Output> {
         for index in 0..<unit.count {
             let sql = unit.statement(index)
             // A retry is not prepared: what it trusted may be what failed.
-            switch unit.isRetry ? .unnamed : statements.use(sql.key, group: group) {
+            switch unit.isRetry || !sql.isKept ? .unnamed : statements.use(sql.key, group: group) {
             case .unnamed: emit(.execute(sql, name: nil))
             case .named(let name): emit(.execute(sql, name: name))
             case .prepare(let name):

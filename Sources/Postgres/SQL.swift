@@ -12,6 +12,8 @@ public struct SQL: ExpressibleByStringInterpolation, Sendable {
     let binds: [PostgresBind]
     /// What cannot be sent: found when the value is bound, thrown when the statement is run.
     let problem: PostgresEncodingError?
+    /// Whether a connection keeps it prepared.
+    private(set) var isKept = true
 
     public init(stringLiteral value: StaticString) {
         key = Key(pieces: [.literal(value)], digest: Key.mix(Key.seed, value))
@@ -23,6 +25,15 @@ public struct SQL: ExpressibleByStringInterpolation, Sendable {
         key = Key(pieces: interpolation.pieces, digest: interpolation.digest)
         binds = interpolation.binds
         problem = interpolation.binds.count > Self.bindsMax ? .tooManyBinds : interpolation.problem
+    }
+
+    /// The same statement, planned each time for its own values and kept by no connection: for shapes that clients
+    /// choose. There are too many of them, a plan may have megabytes, and they would drive out what is asked all the
+    /// time.
+    public var unprepared: SQL {
+        var copy = self
+        copy.isKept = false
+        return copy
     }
 
     /// The statement as PostgreSQL sees it, with `$1`, `$2`… for the binds.

@@ -73,7 +73,8 @@ struct PipelineTests {
     func prepares() throws {
         var pipeline = Pipeline<String>(answersEarly: true, mayRetry: true)
         let sql: SQL = "SELECT 1"
-        #expect(send(&pipeline, [unit("a", sql), unit("b", sql)]) == ["prepare m1", "execute m1", "execute m1", "sync"])
+        #expect(
+            send(&pipeline, [unit("a", sql), unit("b", sql)]) == ["prepare m1", "execute m1", "execute m1", "sync"])
         _ = act(try pipeline.receive(.success("")))
         _ = act(try pipeline.receive(.success("one")))
         _ = act(try pipeline.receive(.success("two")))
@@ -204,6 +205,18 @@ struct PipelineTests {
             send(&pipeline, [unit("4", c)], mayDeallocate: false) == ["prepare m3", "execute m3", "sync"])
         #expect(pipeline.preparedCount == 2)
         #expect(send(&pipeline, [unit("5", c)]) == ["execute -", "sync", "deallocate m2", "sync"])
+    }
+
+    @Test("what is not to be prepared is planned each time, and drives nothing out")
+    func unprepared() {
+        let cache = StatementCache(capacity: 1)
+        var pipeline = Pipeline<String>(answersEarly: true, mayRetry: true, statements: cache)
+        let (kept, once): (SQL, SQL) = ("SELECT 'kept'", "SELECT 'once'")
+        #expect(
+            send(&pipeline, [unit("1", kept), unit("2", once.unprepared), unit("3", kept)])
+                == ["prepare m1", "execute m1", "execute -", "execute m1", "sync"])
+        #expect(pipeline.preparedCount == 1)
+        #expect(send(&pipeline, [unit("4", once)]).first == "prepare m2")
     }
 
     @Test("pauses between attempts double up to their limit, with a random half")
