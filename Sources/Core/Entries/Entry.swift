@@ -2,7 +2,8 @@ import Foundation
 
 /// A value of the domain, and what was asked for along with it.
 public struct Entry: Sendable, Equatable {
-    public enum Value: Sendable, Equatable {
+    /// Indirect: postings are hundreds of bytes, and entries are handed around.
+    public indirect enum Value: Sendable, Equatable {
         case posting(JobPosting)
         case company(Company)
         case application(Application)
@@ -17,14 +18,41 @@ public struct Entry: Sendable, Equatable {
 
     public let value: Value
     /// Exactly the relations that the query populates, whether they lead anywhere or not.
-    public let related: [EntryRelation: Related]
+    public let related: Relations
 
-    public init(_ value: Value, related: [EntryRelation: Related] = [:]) {
+    public init(_ value: Value, related: Relations = [:]) {
         self.value = value
         self.related = related
     }
 
     public var id: Int64 { value.id }
+
+    /// A dictionary of very few things: looked through, not hashed.
+    public struct Relations: Sendable, Equatable, ExpressibleByDictionaryLiteral, Sequence {
+        private let pairs: [(relation: EntryRelation, related: Related)]
+
+        /// - Parameter pairs: each relation once.
+        public init(_ pairs: [(relation: EntryRelation, related: Related)]) { self.pairs = pairs }
+
+        public init(dictionaryLiteral elements: (EntryRelation, Related)...) {
+            pairs = elements.map { (relation: $0, related: $1) }
+        }
+
+        public subscript(relation: EntryRelation) -> Related? {
+            pairs.first { $0.relation == relation }?.related
+        }
+
+        public var isEmpty: Bool { pairs.isEmpty }
+
+        public func makeIterator() -> IndexingIterator<[(relation: EntryRelation, related: Related)]> {
+            pairs.makeIterator()
+        }
+
+        /// In whatever order.
+        public static func == (left: Relations, right: Relations) -> Bool {
+            left.pairs.count == right.pairs.count && left.pairs.allSatisfy { right[$0.relation] == $0.related }
+        }
+    }
 }
 
 extension Entry.Value {

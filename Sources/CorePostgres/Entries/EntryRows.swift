@@ -39,15 +39,42 @@ enum EntryRows {
     }
 }
 
+extension EntryRelation {
+    /// Its end is part of the row of its start: there is nothing to ask for, unless it is filtered.
+    var comesAlong: Bool {
+        switch self {
+        case .postingCompany, .companyLogo, .applicationCV: true
+        case .postingApplications, .companyPostings, .companyRepresentative, .applicationPosting,
+            .applicationApplicant, .userProfile, .userApplications, .userCompany:
+            false
+        }
+    }
+}
+
+extension EntryQuery {
+    /// The rows of the page are all that is needed.
+    var comesAlong: Bool {
+        populate.allSatisfy { relation, query in relation.comesAlong && query.filter == nil && query.comesAlong }
+    }
+}
+
 extension Entry.Value {
-    /// What comes along with the row: there is nothing to ask for, unless it is filtered. Nil for other relations.
-    func carried(_ relation: EntryRelation) -> [Entry.Value]? {
+    /// The end of a relation that comes along.
+    func end(of relation: EntryRelation) -> Entry.Value? {
         switch (relation, self) {
-        case (.postingCompany, .posting(let posting)): [.company(posting.company)]
-        case (.companyLogo, .company(let company)): company.logo.map { [.media($0)] } ?? []
-        case (.applicationCV, .application(let application)): [.media(application.cv)]
+        case (.postingCompany, .posting(let posting)): .company(posting.company)
+        case (.companyLogo, .company(let company)): company.logo.map { .media($0) }
+        case (.applicationCV, .application(let application)): .media(application.cv)
         default: nil
         }
+    }
+
+    /// With what comes along, for a query of which all does.
+    func entry(_ query: EntryQuery) -> Entry {
+        Entry(
+            self,
+            related: Entry.Relations(
+                query.populate.map { relation, query in (relation, .one(end(of: relation)?.entry(query))) }))
     }
 
     /// Bytes of its long text.

@@ -69,13 +69,10 @@ struct EntryTree {
     private func carried(
         _ relation: EntryRelation, _ query: EntryQuery, from parent: Int, _ starts: [Int64]
     ) -> [EntryRows.Link]? {
-        guard query.filter == nil else { return nil }
-        var links: [EntryRows.Link] = []
-        for start in starts {
-            guard let ends = branches[parent].values[start]?.carried(relation) else { return nil }
-            links.append(contentsOf: ends.map { EntryRows.Link(start: start, value: $0) })
+        guard relation.comesAlong, query.filter == nil else { return nil }
+        return starts.compactMap { start in
+            branches[parent].values[start]?.end(of: relation).map { EntryRows.Link(start: start, value: $0) }
         }
-        return links
     }
 
     mutating func add(_ links: [EntryRows.Link], to request: Request) throws(AppError) {
@@ -103,12 +100,12 @@ struct EntryTree {
 
     private func entry(_ id: Int64, of branch: Int) -> Entry? {
         guard let value = branches[branch].values[id] else { return nil }
-        var related: [EntryRelation: Entry.Related] = [:]
+        var related: [(relation: EntryRelation, related: Entry.Related)] = []
         for child in branches[branch].children {
             guard let relation = branches[child].relation else { continue }
             let ends = (branches[child].ends[id] ?? []).compactMap { entry($0, of: child) }
-            related[relation] = relation.isMany ? .many(ends) : .one(ends.first)
+            related.append((relation, relation.isMany ? .many(ends) : .one(ends.first)))
         }
-        return Entry(value, related: related)
+        return Entry(value, related: Entry.Relations(related))
     }
 }

@@ -22,7 +22,7 @@ extension EntryModel {
     }
 
     static func shown(_ entry: Entry) -> String {
-        let related = entry.related.sorted { "\($0.key)" < "\($1.key)" }.map { relation, related in
+        let related = entry.related.sorted { "\($0.relation)" < "\($1.relation)" }.map { relation, related in
             let ends: [Entry] =
                 switch related {
                 case .one(let one): one.map { [$0] } ?? []
