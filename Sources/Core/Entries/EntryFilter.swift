@@ -96,9 +96,7 @@ public indirect enum EntryFilter: Sendable, Equatable {
         }
         guard relations <= EntryQuery.relationsMax else { throw EntryQuery.tooFar }
         conditions += 1
-        guard conditions <= EntryQuery.conditionsMax else {
-            throw AppError(.invalid, "Filters are limited to \(EntryQuery.conditionsMax) conditions.")
-        }
+        guard conditions <= EntryQuery.conditionsMax else { throw EntryQuery.tooManyConditions }
         switch self {
         case .all(let filters), .any(let filters):
             for filter in filters {

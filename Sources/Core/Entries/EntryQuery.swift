@@ -62,6 +62,8 @@ public struct EntryQuery: Sendable, Equatable {
     public let fields: Set<EntryField>?
     /// What to show along with each entry. Of these queries only filter, sort, fields and populate count.
     public let populate: [EntryRelation: EntryQuery]
+    /// How many conditions and sorts it has, with all that it populates.
+    public let partCount: Int
 
     /// - Throws: `invalid` when something belongs to another kind, or a limit is passed. The offset and the limit are
     ///   brought within their bounds.
@@ -85,21 +87,24 @@ public struct EntryQuery: Sendable, Equatable {
         self.counted = counted
         self.fields = fields
         self.populate = populate
-        var (conditions, populated) = (0, 0)
-        try verify(relations: 0, conditions: &conditions, populated: &populated)
+        var conditions = 0
+        try filter?.verify(kind, depth: 1, relations: 0, conditions: &conditions)
+        conditionCount = populate.values.reduce(conditions) { $0 + $1.conditionCount }
+        guard conditionCount <= Self.conditionsMax else { throw Self.tooManyConditions }
+        populateCount = populate.values.reduce(populate.count) { $0 + $1.populateCount }
+        guard populateCount <= Self.populateMax else {
+            throw AppError(.invalid, "An answer shows at most \(Self.populateMax) relations.")
+        }
+        populateDepth = (populate.values.map(\.populateDepth).max() ?? -1) + 1
+        guard populateDepth <= Self.relationsMax else { throw Self.tooFar }
+        partCount = conditions + sort.count + populate.values.reduce(0) { $0 + $1.partCount }
     }
 
-    private func verify(relations: Int, conditions: inout Int, populated: inout Int) throws(AppError) {
-        guard relations <= Self.relationsMax else { throw Self.tooFar }
-        if let filter { try filter.verify(kind, depth: 1, relations: 0, conditions: &conditions) }
-        for (_, query) in populate {
-            populated += 1
-            guard populated <= Self.populateMax else {
-                throw AppError(.invalid, "An answer shows at most \(Self.populateMax) relations.")
-            }
-            try query.verify(relations: relations + 1, conditions: &conditions, populated: &populated)
-        }
-    }
+    private let conditionCount: Int
+    private let populateCount: Int
+    private let populateDepth: Int
+
+    static let tooManyConditions = AppError(.invalid, "Filters are limited to \(conditionsMax) conditions.")
 
     static let otherKind = AppError(.invalid, "This field or relation belongs to something else.")
     static let tooFar = AppError(.invalid, "Relations are limited to \(relationsMax) one after the other.")

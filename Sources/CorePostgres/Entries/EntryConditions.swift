@@ -5,6 +5,9 @@ import Postgres
 /// Filters and sorts as SQL, on the aliases of `EntryTables`.
 struct EntryConditions {
     let visibility: EntryVisibility
+    /// PostgreSQL makes joins of EXISTS, and looks for the best order of them all: good for a few, and seconds of
+    /// planning for dozens. OFFSET 0 has it ask one after the other, as they stand.
+    let asksOneByOne: Bool
 
     func condition(_ filter: EntryFilter) -> SQL {
         switch filter {
@@ -27,7 +30,9 @@ struct EntryConditions {
     }
 
     private func exists(_ relation: EntryRelation, _ condition: SQL) -> SQL {
-        "EXISTS (SELECT FROM \(end(of: relation)) AND \(condition))"
+        asksOneByOne
+            ? "EXISTS (SELECT FROM \(end(of: relation)) AND \(condition) OFFSET 0)"
+            : "EXISTS (SELECT FROM \(end(of: relation)) AND \(condition))"
     }
 
     /// The rows at the end of a relation that the viewer sees, for FROM and WHERE.

@@ -9,7 +9,7 @@ public struct PostgresEntries: EntryRepository {
     public init(db: Database) { self.db = db }
 
     public func entries(_ query: EntryQuery, viewer: User.ID?, now: Date) async throws -> EntryPage {
-        let statements = EntryStatements(viewer: viewer, now: now)
+        let statements = EntryStatements(query, viewer: viewer, now: now)
         return try await inTurn(query) {
             let (values, total) = try await page(query, statements)
             return EntryPage(entries: try await populated(values, query, statements), total: total)
@@ -17,9 +17,9 @@ public struct PostgresEntries: EntryRepository {
     }
 
     public func entry(_ id: Int64, _ query: EntryQuery, viewer: User.ID?, now: Date) async throws -> Entry {
-        let statements = EntryStatements(viewer: viewer, now: now)
+        let statements = EntryStatements(query, viewer: viewer, now: now)
         return try await inTurn(byID: true, query) {
-            let value = try await db.short.first(statements.single(query.kind, id), as: EntryRows.value(query.kind))
+            let value = try await db.short.first(statements.single(id), as: EntryRows.value(query.kind))
             return try await populated([value.orNotFound()], query, statements).first.orNotFound()
         }
     }
@@ -44,10 +44,10 @@ public struct PostgresEntries: EntryRepository {
     private func page(
         _ query: EntryQuery, _ statements: EntryStatements
     ) async throws -> (values: [Entry.Value], total: Int64?) {
-        let page = statements.page(query)
+        let page = statements.page()
         let read = EntryRows.value(query.kind)
         guard query.counted else { return (try await db.long.rows(page, as: read), nil) }
-        let total = Statement(statements.total(query)) { try $0.get(0, as: Int64.self) }
+        let total = Statement(statements.total()) { try $0.get(0, as: Int64.self) }
         if query.isServedByIndex {
             let (values, totals) = try await db.long.batch(Statement(page, as: read), total)
             return (values, totals.first)
@@ -64,7 +64,7 @@ public struct PostgresEntries: EntryRepository {
     private func populated(
         _ values: [Entry.Value], _ query: EntryQuery, _ statements: EntryStatements
     ) async throws -> [Entry] {
-        guard !query.populate.isEmpty else { return values.map { Entry($0) } }
+        guard !query.comesAlong else { return values.map { $0.entry(query) } }
         var tree = EntryTree(values, query)
         while let requests = try tree.descend() {
             let all = requests.map { request in

@@ -57,11 +57,11 @@ struct EntryPlanTests {
             for query in queries {
                 #expect(query.isServedByIndex, "\(query)")
                 for viewer in [nil, User.ID(5)] {
-                    let statements = EntryStatements(viewer: viewer, now: .now)
-                    try await expectNoScan(statements.page(query), "\(query)", database)
+                    let statements = EntryStatements(query, viewer: viewer, now: .now)
+                    try await expectNoScan(statements.page(), "\(query)", database)
                     // All open postings are counted, up to a bound; whatever is left is found by index.
                     guard query.counted, query.filter != nil || query.kind != .posting else { continue }
-                    try await expectNoScan(statements.total(query), "\(query)", database)
+                    try await expectNoScan(statements.total(), "\(query)", database)
                 }
             }
         }
@@ -72,16 +72,45 @@ struct EntryPlanTests {
         try await withTestDatabase { _, database in
             try await database.run(Self.fill)
             for viewer in [nil, User.ID(5)] {
-                let statements = EntryStatements(viewer: viewer, now: .now)
                 for kind in EntryKind.allCases {
-                    try await expectNoScan(statements.single(kind, 77), "\(kind)", database)
+                    let statements = EntryStatements(try EntryQuery(kind), viewer: viewer, now: .now)
+                    try await expectNoScan(statements.single(77), "\(kind)", database)
                 }
                 for relation in EntryRelation.allCases {
+                    let statements = EntryStatements(try EntryQuery(relation.from), viewer: viewer, now: .now)
                     let sql = statements.related(
                         relation, to: [5, 77, 1234], try EntryQuery(relation.to), rowsMax: 100, bytesMax: 1000)
                     try await expectNoScan(sql, "\(relation)", database)
                 }
             }
+        }
+    }
+
+    @Test("dozens of relations are planned in the time of a few, and no connection keeps what a client has made up")
+    func large() async throws {
+        func around(_ number: Int) throws -> EntryFilter {
+            .related(
+                .postingCompany,
+                .related(
+                    .companyPostings,
+                    .related(
+                        .postingCompany,
+                        try .compare(.company(.name), .contains("no such \(number)", ignoringCase: false)))))
+        }
+        let filters = try (0..<24).map(around)
+        try await withTestDatabase(configure: { $0.longMilliseconds = 10_000 }) { db, database in
+            try await EntryWorld.fill(database)
+            let entries = PostgresEntries(db: db)
+            for filter in [EntryFilter.all(filters), .any(filters), .not(.any(filters))] {
+                let query = try EntryQuery(.posting, filter: filter, counted: true)
+                #expect(query.partCount > EntryStatements.keptPartsMax)
+                let statements = EntryStatements(query, viewer: nil, now: EntryWorld.now)
+                #expect(!statements.page().isKept && !statements.total().isKept)
+                let page = try await entries.entries(query, viewer: nil, now: EntryWorld.now)
+                #expect(page.total == (filter == .not(.any(filters)) ? 5 : 0))
+            }
+            let small = try EntryQuery(.posting, filter: filters[0])
+            #expect(EntryStatements(small, viewer: nil, now: EntryWorld.now).page().isKept)
         }
     }
 
