@@ -181,4 +181,32 @@ struct RestListTests {
             #expect(try await api.call(.get, "/api/users/me/", token: token)["role.name"] as? String == "Authenticated")
         }
     }
+
+    @Test("the calls of the stock client are there with and without a slash at the end")
+    func slashes() async throws {
+        try await TestGateway.run { api in
+            let owner = try await api.representative("owner")
+            let person = try await api.register("person")
+            let posting = try await api.post("Engineer", by: owner)
+            let application = try #require(try await api.apply(posting, by: person)["data.id"] as? Int)
+            for slash in ["", "/"] {
+                for (method, path, token, statuses) in [
+                    (.post, "api/auth/local", nil, [400]), (.post, "api/auth/local/register", nil, [400]),
+                    (.get, "api/users/me", person, [200]), (.post, "api/auth/local/profile", person, [200]),
+                    (.post, "api/companies", owner, [400]), (.get, "api/companies/me", owner, [200]),
+                    (.get, "api/jobs", owner, [200]), (.get, "api/jobs/mine", owner, [200]),
+                    (.post, "api/jobs", owner, [400]), (.put, "api/jobs/\(posting)", owner, [200]),
+                    (.delete, "api/jobs/\(posting)", person, [404]), (.get, "api/applications/mine", person, [200]),
+                    (.post, "api/applications", person, [415]), (.put, "api/applications/\(application)", owner, [400]),
+                ] as [(HTTPMethod, String, String?, [Int])] {
+                    let json: HTTPHeaders = method == .get ? [:] : ["Content-Type": "application/json"]
+                    let answer = try await api.call(
+                        method, "/\(path)\(slash)", token: token, headers: json,
+                        body: method == .post || method == .put ? Array("{}".utf8) : [])
+                    #expect(
+                        statuses.contains(answer.status), "\(method) /\(path)\(slash): \(answer.status) \(answer.text)")
+                }
+            }
+        }
+    }
 }

@@ -174,4 +174,28 @@ struct RestPopulateTests {
             #expect(many.1 <= 4, "and one for each relation that does not come with the row")
         }
     }
+
+    @Test("a changed and a deleted posting come in both shapes, each with its company and the four formats")
+    func both() async throws {
+        try await TestGateway.run { api in
+            let owner = try await api.representative("owner")
+            let id = try await api.post("Engineer", by: owner)
+            let put = try await api.send(.put, "/api/jobs/\(id)", token: owner, ["data": ["name": "Changed"]])
+            let gone = try await api.call(.delete, "/api/jobs/\(id)", token: owner)
+            for (answer, shape) in [(put, ""), (put, "data."), (gone, ""), (gone, "data.")] {
+                #expect(answer["\(shape)id"] as? Int == id)
+                #expect(answer["\(shape)attributes.name"] as? String == "Changed")
+                let company = "\(shape)attributes.company.data.attributes"
+                #expect(answer["\(company).name"] as? String == "owner & Co")
+                for format in ["thumbnail", "small", "medium", "large"] {
+                    #expect(
+                        answer["\(company).logo.data.attributes.formats.\(format).url"] is String, "\(shape)\(format)")
+                }
+            }
+            #expect(put["meta"] is [String: Any] && gone["meta"] is [String: Any])
+            let once = try await api.post("Other", by: owner)
+            let found = try await api.call(.get, "/api/jobs/\(once)")
+            #expect(found["data.id"] as? Int == once && found["id"] == nil, "reading is Strapi's shape alone")
+        }
+    }
 }
