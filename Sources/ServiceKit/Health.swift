@@ -5,6 +5,7 @@ public final class Health: Sendable {
     public typealias Check = @Sendable () -> String?
 
     private let checks = Mutex<[(name: String, check: Check)]>([])
+    private let starting = Atomic<Bool>(false)
     private let stopping = Atomic<Bool>(false)
 
     public init() {}
@@ -14,12 +15,16 @@ public final class Health: Sendable {
         checks.withLock { $0.append((name, check)) }
     }
 
+    /// Whether the process is still on its way to listening: until then it is not ready, whatever else holds.
+    func setStarting(_ isStarting: Bool) { starting.store(isStarting, ordering: .relaxed) }
+
     /// From now on not ready: the process is on its way out.
     public func stop() { stopping.store(true, ordering: .relaxed) }
 
     /// What does not hold; empty when ready.
     public func problems() -> [(name: String, problem: String)] {
         var found: [(name: String, problem: String)] = []
+        if starting.load(ordering: .relaxed) { found.append(("process", "starting")) }
         if stopping.load(ordering: .relaxed) { found.append(("process", "stopping")) }
         for (name, check) in checks.withLock({ $0 }) {
             if let problem = check() { found.append((name, problem)) }

@@ -60,6 +60,7 @@ public enum ServiceRunner {
         do {
             let service = try await build(context, &environment)
             try environment.check()
+            context.health.setStarting(true)
             var adminServer: HTTPServer?
             if let admin {
                 let server = AdminServer(health: context.health, metrics: context.metrics)
@@ -68,6 +69,7 @@ public enum ServiceRunner {
                 adminServer = server
             }
             try await service.start()
+            context.health.setStarting(false)
             log.info("started", ["admin": .string(admin?.description ?? "off")])
             let received = await signals.first()
             log.info("stopping", ["signal": .string(received)])

@@ -80,9 +80,12 @@ struct InstrumentTests {
         #expect(text.contains("c_seconds_count 1\n"))
     }
 
-    @Test("ready only when every check holds, and never once stopping")
+    @Test("ready only when every check holds, not while starting, and never once stopping")
     func health() {
         let health = Health()
+        health.setStarting(true)
+        #expect(health.problems().map(\.problem) == ["starting"])
+        health.setStarting(false)
         #expect(health.problems().isEmpty)
         health.require("database") { "not reachable" }
         #expect(health.problems().map(\.name) == ["database"])
