@@ -12,7 +12,7 @@ help: ## List these commands
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 		while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
-run: ## Start everything on http://localhost:8080 with real postings in it (PORT=8090 for another port)
+run: ## Start everything on http://localhost:8080 with real postings in it (PORT=8100 for another port)
 	@exec ops/scripts/run "$(PORT)"
 
 test: ## Build with warnings as errors and run every test (FILTER=Name for one Swift suite)

@@ -11,6 +11,8 @@ public struct ChatConfiguration: Sendable {
     static let instanceLengthMax = 40
 
     public let address: SocketAddress
+    /// Nil: the other chats pass nothing on to this one.
+    public let internalPort: InternalPort?
     public let databaseURL: Secret
     public let keys: SigningKeys
     /// Off: nothing listens or notifies; polling does it all, slower.
@@ -22,13 +24,11 @@ public struct ChatConfiguration: Sendable {
 
     public init(_ environment: inout Environment) throws {
         address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8082")
+        internalPort = InternalPort.read(&environment)
         databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
         notify = environment.bool("MARTLET_NOTIFY", default: true)
-        let name = environment.string("MARTLET_INSTANCE", default: "chat-\(ProcessInfo.processInfo.processIdentifier)")
-        let isPlain = name.unicodeScalars.allSatisfy {
-            $0.properties.isAlphabetic && $0.isASCII || ("0"..."9").contains($0) || "._-".unicodeScalars.contains($0)
-        }
-        if !isPlain || name.utf8.count > Self.instanceLengthMax {
+        let name = environment.string("MARTLET_INSTANCE", default: Self.ownName)
+        if !name.unicodeScalars.allSatisfy(Self.isPlain) || name.utf8.count > Self.instanceLengthMax {
             environment.mistake(
                 "MARTLET_INSTANCE is \"\(name)\"; it has 1 to \(Self.instanceLengthMax) letters, digits, `.`, `_`, `-`")
         }
@@ -54,6 +54,18 @@ public struct ChatConfiguration: Sendable {
         try environment.check()
         keys = try SigningKeys(secrets: [present.value] + former)
     }
+    /// Unlike the others' on this machine and, in containers, where every process has the same number.
+    private static var ownName: String {
+        let number = "-\(ProcessInfo.processInfo.processIdentifier)"
+        let host = ProcessInfo.processInfo.hostName.unicodeScalars.filter(isPlain)
+        return String(String.UnicodeScalarView(host.prefix(instanceLengthMax - number.utf8.count))) + number
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isAlphabetic && scalar.isASCII || ("0"..."9").contains(scalar)
+            || "._-".unicodeScalars.contains(scalar)
+    }
+
     /// The times that clients of Socket.IO are told; shorter ones than the defaults are for tests.
     private static func socketIO(_ environment: inout Environment) -> SocketIOLimits {
         var limits = SocketIOLimits()

@@ -86,6 +86,11 @@ public final class ChatService: Sendable {
         engine.register(on: &router)
     }
 
+    /// A Socket.IO request that another instance has passed on because its session is here: it goes no further.
+    public func answerPassedOn(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try await engine.handle(request, isPassedOn: true)
+    }
+
     /// Reads from where changes are followed. Before the first socket.
     /// - Throws: `AppError.unavailable`.
     public func start() async throws {

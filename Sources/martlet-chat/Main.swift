@@ -17,20 +17,17 @@ enum Main {
         let log = context.log.with(["instance": .string(configuration.instance)])
         let database = Database(
             try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops,
-            log: { event in
-                let isGood = event.kind == .connected || event.kind == .listening
-                (isGood ? log.debug : log.warning)(
-                    "database", ["what": .string(event.kind.rawValue), "lane": .string(event.lane)])
-            })
+            log: { Startup.write($0, to: log) })
         let notify = configuration.notify
-        let instances = PostgresChatInstances(db: database)
+        let instance = ChatInstance(
+            configuration, instances: PostgresChatInstances(db: database), context: context, log: log)
         let guardian = SessionGuard(
             sessions: PostgresSessions(db: database, notify: notify), clock: context.clock, log: log)
         let chat = ChatService(
             instance: configuration.instance, loops: context.loops, rooms: PostgresRooms(db: database, notify: notify),
             keys: configuration.keys, guardian: guardian, notify: notify,
-            limits: configuration.limits, trusted: configuration.trusted, clock: context.clock, log: log,
-            metrics: context.metrics)
+            limits: configuration.limits, trusted: configuration.trusted, passOn: instance.passOn,
+            clock: context.clock, log: log, metrics: context.metrics)
         let server = chat.server(address: configuration.address, loops: context.loops)
         let bus = PostgresBus(
             database: database,
@@ -40,19 +37,22 @@ enum Main {
         return Service(
             start: {
                 guardian.start()
+                try await instance.listen(for: chat)
                 try await Startup.whenDatabaseIsThere(context) {
                     try await chat.start()
-                    try await instances.start(configuration.instance, internalAddress: "")
+                    try await instance.register()
                 }
                 if notify { bus.start() }
                 let address = try await server.start()
                 log.info("listening", ["address": .string(address.description)])
             },
             stop: { grace in
+                await instance.passOn.drain()
                 await chat.drain()
-                await server.drain(graceSeconds: grace)
+                async let others: Void = instance.drain(graceSeconds: grace)
+                _ = await (server.drain(graceSeconds: grace), others)
                 await guardian.stop()
-                try? await instances.stop(configuration.instance, internalAddress: "")
+                await instance.unregister()
                 bus.stop()
                 await database.close()
             })

@@ -63,7 +63,7 @@ class Run:
             (binaries / name).chmod(0o755)
         (folder / "local/secrets").mkdir(parents=True)
         (folder / "local/secrets/demo-password").write_text("horse")
-        command = [sys.executable, str(ROOT / "ops/scripts/stack"), "--port", str(ports_in_a_row(10))]
+        command = [sys.executable, str(ROOT / "ops/scripts/stack"), "--port", str(ports_in_a_row(13))]
         command += ["--binaries", str(binaries), "--local", str(folder / "local")]
         with self.output.open("wb") as output:
             self.child = subprocess.Popen(

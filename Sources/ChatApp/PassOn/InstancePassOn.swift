@@ -6,12 +6,7 @@ import ServiceKit
 
 /// Passes requests on to the chat instances that hold their Socket.IO sessions (DESIGN.md §7), over HTTP/1.1 to the
 /// internal ports that `chat_instances` names, so that polling and its upgrade need no sticky proxy.
-public final class InstancePassOn: Sendable {
-    /// Engine.IO's answer for a session that nobody has.
-    static let unknownSession = HTTPResponse(
-        status: 400, headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
-        body: .bytes(Array(#"{"code":1,"message":"Session ID unknown"}"#.utf8)))
-
+public final class InstancePassOn: PassOn {
     private let seal: PassOnSeal
     private let clock: any ServiceClock
     private let limits: PassOnLimits
@@ -49,7 +44,7 @@ public final class InstancePassOn: Sendable {
         let index = request.loop.index
         let body = request.body.isEmpty ? [] : try await request.body.collect(max: limits.bodyBytesMax)
         guard var address = try await look({ try await directories[index].address(of: instance) }) else {
-            return unknown()
+            return unknown(request)
         }
         let outgoing = HopRequest(
             request, body: body,
@@ -59,12 +54,13 @@ public final class InstancePassOn: Sendable {
         if Self.isSomewhereElse(result) {
             // It may have come back at another address since the last look.
             let newer = try await look { try await directories[index].addressAgain(of: instance) }
-            guard let newer, newer != address else { return unknown() }
+            guard let newer, newer != address else { return unknown(request) }
             address = newer
             result = await hops[index].exchange(outgoing, with: address)
         }
         switch result {
-        case .success(.answer(let answer)) where answer.status == PassOnListener.misdirectedStatus: return unknown()
+        case .success(.answer(let answer)) where answer.status == PassOnListener.misdirectedStatus:
+            return unknown(request)
         case .success(.answer(let answer)):
             passed.add()
             return answer.response
@@ -73,7 +69,7 @@ public final class InstancePassOn: Sendable {
             return tunnelled(answer, id, hops[index])
         case .failure(.left): throw CancellationError()
         case .failure(.full): throw HTTPError(503, "Too many requests are being passed on.")
-        case .failure(.unreachable), .failure(.broken), .failure(.tooSlow): return unknown()
+        case .failure(.unreachable), .failure(.broken), .failure(.tooSlow): return unknown(request)
         }
     }
 
@@ -85,9 +81,9 @@ public final class InstancePassOn: Sendable {
         }
     }
 
-    private func unknown() -> HTTPResponse {
+    private func unknown(_ request: HTTPRequest) -> HTTPResponse {
         lost.add()
-        return Self.unknownSession
+        return EngineAnswer.refusal(.unknownSession, origin: request.headers["Origin"])
     }
 
     /// Nobody is there, or somebody else.

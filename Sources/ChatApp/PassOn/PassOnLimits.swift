@@ -26,7 +26,7 @@ public struct PassOnLimits: Sendable {
     public var tunnelsMax = 10_000
     /// Bytes that one side of a tunnel has not taken; the other side is not read beyond.
     public var tunnelBytesMax = 256 * 1024
-    /// A tunnel in which nothing moved: Engine.IO's pings (25 s + 20 s) are long overdue.
+    /// A tunnel in which nothing moved: two of Engine.IO's pings (25 s + 20 s) are overdue.
     public var tunnelIdleSecondsMax = 90
     /// From one side's end to the other's, and from the owner's 101 to the client's connection being handed over.
     public var tunnelEndSecondsMax = 5
@@ -40,4 +40,18 @@ public struct PassOnLimits: Sendable {
     public var tickMilliseconds: UInt64 = 250
 
     public init() {}
+}
+
+extension ChatLimits {
+    /// What is passed on takes as long, and is as large, as the owner's Socket.IO lets it be.
+    var passOn: PassOnLimits {
+        var limits = PassOnLimits()
+        let lost = socketIO.pingIntervalMilliseconds + socketIO.pingTimeoutMilliseconds
+        limits.pollSecondsMax = Int(lost / 1000) + 15
+        limits.tunnelIdleSecondsMax = 2 * Int(lost / 1000) + 1
+        limits.bodyBytesMax = socketIO.payloadBytesMax
+        // One packet may go beyond what lets a reader count as slow.
+        limits.answerBytesMax = max(limits.answerBytesMax, 2 * socketIO.payloadBytesMax + socketIO.waitingBytesMax)
+        return limits
+    }
 }
