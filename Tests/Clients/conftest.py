@@ -44,6 +44,27 @@ def person(stack: Stack) -> Callable[[str], Person]:
     return lambda name: Person.register(stack.base, name)
 
 
+@pytest.fixture(scope="session")
+def token(stack: Stack) -> str:
+    """Of somebody without rooms."""
+    return Person.register(stack.base, "tok").jwt
+
+
+@pytest.fixture(scope="session")
+def hasty_chat(stack: Stack) -> Iterator[str]:
+    """A chat with the times that the protocol's own test-suites expect."""
+    times = {
+        "MARTLET_SOCKETIO_PING_INTERVAL_MS": "300",
+        "MARTLET_SOCKETIO_PING_TIMEOUT_MS": "200",
+        "MARTLET_SOCKETIO_PAYLOAD_BYTES": "1000000",
+        "MARTLET_SOCKETIO_CONNECT_TIMEOUT_MS": "1000",
+    }
+    process, base = stack.extra_chat("hasty", times)
+    process.restart()
+    yield base
+    process.stop()
+
+
 @pytest.fixture
 def inbox(stack: Stack) -> Callable[[Person], Inbox]:
     return lambda somebody: Inbox(stack.mail_folder, somebody.email)

@@ -102,9 +102,9 @@ class Stack:
         self.server_url = server_url
         self.database = f"martlet_clients_{os.getpid()}"
         self.database_url = f"{server_url.rpartition('/')[0]}/{self.database}"
-        ports = free_ports(13)
+        ports = free_ports(15)
         self.front, smtp, mail_page, *ports = ports
-        gateways, worker_admins, chats = ports[0:4], ports[4:6], ports[6:10]
+        gateways, worker_admins, chats, internal = ports[0:4], ports[4:6], ports[6:10], ports[10:12]
         self.base = f"http://127.0.0.1:{self.front}"
         self.mail_folder = folder / "mail"
         secret = folder / "secret"
@@ -123,6 +123,7 @@ class Stack:
         }
         self.environment = common
         self.gateway_urls = [f"http://127.0.0.1:{port}" for port in gateways[0::2]]
+        self.chat_bases = [f"http://127.0.0.1:{port}" for port in chats[0::2]]
         self.chat_urls = [f"ws://127.0.0.1:{port}/chat" for port in chats[0::2]]
 
         def service(name: str, program: str, port: int | None, admin: int, more: dict[str, str]) -> Process:
@@ -140,8 +141,11 @@ class Stack:
             for number, port, admin in zip((1, 2), gateways[0::2], gateways[1::2])
         ]
         self.chats = [
-            service(f"chat-{number}", "martlet-chat", port, admin, {"MARTLET_INSTANCE": f"chat-{number}"})
-            for number, port, admin in zip((1, 2), chats[0::2], chats[1::2])
+            service(
+                f"chat-{number}", "martlet-chat", port, admin,
+                {"MARTLET_INSTANCE": f"chat-{number}", "MARTLET_INTERNAL_ADDRESS": f"127.0.0.1:{for_chats}"},
+            )
+            for number, port, admin, for_chats in zip((1, 2), chats[0::2], chats[1::2], internal)
         ]
         self.workers = [
             service(f"worker-{number}", "martlet-worker", None, admin, {})
@@ -189,6 +193,20 @@ class Stack:
         )
         assert (done.returncode == 0) == succeeds, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
+
+    def extra_chat(self, name: str, more: dict[str, str]) -> tuple[Process, str]:
+        """A chat that no proxy knows, with settings of its own, and where it listens."""
+        port, admin = free_ports(2)
+        environment = {
+            **self.environment,
+            "MARTLET_INSTANCE": name,
+            "MARTLET_HTTP_ADDRESS": f"127.0.0.1:{port}",
+            "MARTLET_ADMIN_ADDRESS": f"127.0.0.1:{admin}",
+            **more,
+        }
+        command = [str(self.binaries / "martlet-chat")]
+        process = Process(name, command, environment, f"http://127.0.0.1:{admin}/readyz", self.folder)
+        return process, f"http://127.0.0.1:{port}"
 
     def start(self) -> None:
         (self.folder / "store").mkdir()
