@@ -80,4 +80,12 @@ extension HTTPRequest {
         }
         return peer.host
     }
+
+    /// Who asked, for counting: of IPv6 the first 64 bits, since whoever has one address there has all of its network
+    /// (RFC 6177) and could take another for each request.
+    public func clientNetwork(trusting networks: TrustedNetworks) -> String {
+        let address = clientAddress(trusting: networks)
+        guard let bytes = TrustedNetworks.bytes(of: address), bytes.count == 16 else { return address }
+        return bytes.prefix(8).map { String($0, radix: 16) }.joined(separator: ".") + "/64"
+    }
 }

@@ -54,7 +54,7 @@ struct AccountRoutes: Sendable {
             password: fields.required("password"),
             firstName: fields.string("first_name") ?? "", lastName: fields.string("last_name") ?? "",
             phoneNumber: fields.string("phone_number") ?? "")
-        try registrations.take(request.clientAddress(trusting: parts.trusted))
+        try registrations.take(request.clientNetwork(trusting: parts.trusted))
         let hash = try await hashing.run { [hasher = parts.hasher] in try hasher.hash(draft.password) }
         let user: User
         do {
@@ -190,7 +190,7 @@ struct AccountRoutes: Sendable {
         let identifier = try fields.required("identifier")
         let password = try fields.required("password")
         // For this address only: strangers elsewhere must not be able to lock the person out.
-        let address = request.clientAddress(trusting: parts.trusted)
+        let address = request.clientNetwork(trusting: parts.trusted)
         let signedIn = try await limited("\(address) \(identifier.lowercased().prefix(User.emailLengthMax))") {
             let known =
                 identifier.utf8.contains(0) ? nil : try await parts.users.findForSignIn(identifier: identifier)

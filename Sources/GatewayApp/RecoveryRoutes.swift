@@ -115,6 +115,6 @@ struct RecoveryRoutes: Sendable {
     }
 
     private func limit(_ request: HTTPRequest) throws(AppError) {
-        try requests.take(request.clientAddress(trusting: parts.trusted))
+        try requests.take(request.clientNetwork(trusting: parts.trusted))
     }
 }

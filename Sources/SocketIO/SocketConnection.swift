@@ -63,6 +63,9 @@ public struct SocketConnection: Sendable {
     public func name(of serial: Int32) -> String? { namespaces.first { $0.serial == serial }?.name }
     public func isConnected(_ serial: Int32) -> Bool { namespaces.contains { $0.serial == serial && $0.isConnected } }
 
+    /// Those that are connected.
+    public var serials: [Int32] { namespaces.filter(\.isConnected).map(\.serial) }
+
     /// Whether the client has been too long without a namespace.
     public func isLate(now: UInt64) -> Bool { now >= deadline }
 

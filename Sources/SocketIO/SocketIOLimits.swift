@@ -21,10 +21,10 @@ public struct SocketIOLimits: Sendable {
     public var packetsPerPostMax = 1_000
     /// Of one answer to a poll: the Python client refuses a payload of more.
     public var packetsPerPollMax = 16
-    /// What waits for a poll, or for an upgrade: more is a client that does not read, and ends its session. One packet
-    /// may go beyond the bytes alone.
+    /// What waits for a client: for a poll, an upgrade, or for its kernel to take it. More is a client that does not
+    /// read, and ends its session. One packet may go beyond the bytes alone; two of `payloadBytesMax` have room.
     public var waitingPacketsMax = 1_000
-    public var waitingBytesMax = 1024 * 1024
+    public var waitingBytesMax = 2 * 1024 * 1024
 
     /// Connected at once; a client has one, as a rule.
     public var namespacesMax = 8

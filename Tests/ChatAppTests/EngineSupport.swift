@@ -13,6 +13,7 @@ final class EchoDelegate: SocketIODelegate {
     let connected = Signal<SocketIOHandle>()
     let disconnected = Signal<SocketIOHandle>()
     let acknowledged = Signal<Int64>()
+    let drained = Signal<SocketIOHandle>()
 
     func connect(_ socket: SocketIOHandle, namespace: String, auth: JSONValue?) {
         guard namespace == "/" || namespace == "/custom" else {
@@ -40,6 +41,8 @@ final class EchoDelegate: SocketIODelegate {
     }
 
     func acknowledged(_ socket: SocketIOHandle, id: Int64, arguments: [JSONValue]) { acknowledged.send(id) }
+
+    func drained(_ socket: SocketIOHandle) { drained.send(socket) }
 
     func disconnected(_ socket: SocketIOHandle) { disconnected.send(socket) }
 

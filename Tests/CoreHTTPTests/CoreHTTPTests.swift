@@ -104,6 +104,21 @@ struct ClientAddressTests {
         await loop.stop()
     }
 
+    @Test("for counting, the addresses of one IPv6 network are one client, and those of others are not")
+    func network() async throws {
+        let loop = EventLoop(name: "test")
+        func client(_ peer: String) throws -> String {
+            let request = try HTTPRequest(.get, "/", peer: SocketAddress(host: peer, port: 1), on: loop)
+            return request.clientNetwork(trusting: .loopback)
+        }
+        #expect(try client("2001:db8:1:2::1") == client("2001:db8:1:2:ffff::9"))
+        #expect(try client("2001:db8:1:2::1") != client("2001:db8:1:3::1"))
+        // Bytes are told apart: 1 and 12 are not 11 and 2.
+        #expect(try client("112:0:0:0::1") != client("1102:0:0:0::1"))
+        #expect(try client("192.0.2.1") == "192.0.2.1" && client("192.0.2.2") != client("192.0.2.1"))
+        await loop.stop()
+    }
+
     @Test("what is no network is refused", arguments: ["x", "1.2.3/8", "1.2.3.4/33", "::1/129", "1.2.3.4/8/9"])
     func refused(text: String) {
         #expect(TrustedNetworks(text) == nil)

@@ -132,7 +132,11 @@ extension EngineLoop: WebSocketDelegate {
         assumeIsolated { $0.received(socket, binary, isBinary: true) }
     }
 
-    public nonisolated func drained(_ socket: WebSocketHandle) {}
+    public nonisolated func drained(_ socket: WebSocketHandle) {
+        assumeIsolated { engine in
+            if let connection = engine.bySocket[socket.id] { engine.drained(connection) }
+        }
+    }
 
     public nonisolated func closed(_ socket: WebSocketHandle, _ code: CloseCode) {
         assumeIsolated { $0.webSocketClosed(socket, code) }

@@ -190,6 +190,7 @@ public actor EngineLoop {
             case .answerPoll(let packets):
                 parts.metrics.polls.add()
                 take(\.poll, connection) { EngineAnswer.payload(packets, origin: $0) }
+                if connection.session.buffered.packets == 0 { drained(connection) }
             case .refusePoll(let error): take(\.poll, connection) { EngineAnswer.refusal(error, origin: $0) }
             case .answerPost: take(\.post, connection) { EngineAnswer.ok(origin: $0) }
             case .refusePost(let error): take(\.post, connection) { EngineAnswer.refusal(error, origin: $0) }
@@ -225,6 +226,11 @@ public actor EngineLoop {
         guard !connection.isEnded else { return }
         connection.isEnded = true
         for serial in connection.sockets.end() { delegate.disconnected(handle(connection, serial)) }
+    }
+
+    func drained(_ connection: EngineConnection) {
+        guard !connection.isEnded else { return }
+        for serial in connection.sockets.serials { delegate.drained(handle(connection, serial)) }
     }
 
     func handle(_ connection: EngineConnection, _ serial: Int32) -> SocketIOHandle {

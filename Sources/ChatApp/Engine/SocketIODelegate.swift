@@ -15,6 +15,10 @@ public protocol SocketIODelegate: AnyObject, Sendable {
     /// A client acknowledges what it was sent with this id.
     func acknowledged(_ socket: SocketIOHandle, id: Int64, arguments: [JSONValue])
 
+    /// All that waited has been taken, by a poll or by the kernel for a WebSocket: after a time in which
+    /// `bufferedBytes` was above zero, for every namespace of the session.
+    func drained(_ socket: SocketIOHandle)
+
     /// The socket is over, not by the delegate's own `refuse` or `disconnect`. Called once, and nothing after it.
     func disconnected(_ socket: SocketIOHandle)
 }
@@ -22,6 +26,9 @@ public protocol SocketIODelegate: AnyObject, Sendable {
 extension SocketIODelegate {
     /// Whoever asks for no acknowledgements gets none.
     public func acknowledged(_ socket: SocketIOHandle, id: Int64, arguments: [JSONValue]) {}
+
+    /// Whoever holds nothing back for slow readers need not hear of it.
+    public func drained(_ socket: SocketIOHandle) {}
 }
 
 /// The way to sessions that other instances own.
