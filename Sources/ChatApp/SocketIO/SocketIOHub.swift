@@ -87,6 +87,13 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
         }
     }
 
+    nonisolated func drained(_ socket: SocketIOHandle) {
+        // Now, not when those who were behind are looked at next.
+        assumeIsolated { hub in
+            if !hub.lateRooms.isEmpty { hub.flushSoon() }
+        }
+    }
+
     nonisolated func disconnected(_ socket: SocketIOHandle) {
         assumeIsolated { hub in
             if let socket = hub.handles[socket.id] { hub.drop(socket) }
