@@ -68,11 +68,21 @@ public enum ServiceRunner {
                 _ = try await server.start()
                 adminServer = server
             }
-            try await service.start()
-            context.health.setStarting(false)
-            log.info("started", ["admin": .string(admin?.description ?? "off")])
-            let received = await signals.first()
-            log.info("stopping", ["signal": .string(received)])
+            let starting = Task { try await service.start() }
+            let signal = Task {
+                let name = await signals.first()
+                // Whoever waits for a database that is away is not to wait on.
+                starting.cancel()
+                return name
+            }
+            do {
+                try await starting.value
+                context.health.setStarting(false)
+                log.info("started", ["admin": .string(admin?.description ?? "off")])
+            } catch {
+                guard starting.isCancelled else { throw error }
+            }
+            log.info("stopping", ["signal": .string(await signal.value)])
             context.health.stop()
             let watchdog = watchdog(log, sink)
             await service.stop(graceSecondsMax)

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import ServiceKit
@@ -91,6 +92,25 @@ struct InstrumentTests {
         #expect(health.problems().map(\.name) == ["database"])
         health.stop()
         #expect(health.problems().map(\.name) == ["process", "database"])
+    }
+
+    @Test("SIGTERM ends a service that is still starting, and is no failure; what cannot start is one")
+    func endedWhileStarting() async {
+        struct Unfit: Error {}
+        let stops = Mutex(0)
+        func run(_ start: @escaping @Sendable (ServiceContext) async throws -> Void) async -> Int32 {
+            let settings = ["MARTLET_LOOPS": "1", "MARTLET_LOG_LEVEL": "error"]
+            return await ServiceRunner.run("starting", environment: settings) { context, _ in
+                Service(start: { try await start(context) }, stop: { _ in stops.withLock { $0 += 1 } })
+            }
+        }
+        let ended = await run { context in
+            kill(getpid(), SIGTERM)
+            try await context.clock.sleep(seconds: 3_600)
+        }
+        #expect(ended == 0 && stops.withLock { $0 } == 1)
+        let unfit = await run { _ in throw Unfit() }
+        #expect(unfit == 1 && stops.withLock { $0 } == 1)
     }
 
     @Test("a manual clock wakes whoever's time has come, and a cancelled sleeper at once")
