@@ -134,7 +134,8 @@ struct EngineTests {
         }) { instance in
             let client = try await instance.connect()
             let sid = try await instance.open(client)
-            let socket = try await instance.joined()
+            let socket = try await instance.webSocket()
+            #expect(try await socket.nextText().hasPrefix("0"))
             for _ in 0..<3 {
                 #expect(try await client.poll(sid).body == "2")
                 #expect(try await client.post(sid, "3").body == "ok")
