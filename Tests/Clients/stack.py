@@ -220,6 +220,10 @@ class Stack:
         self.proxy.restart()
 
     def stop(self) -> None:
+        for process in (self.proxy, *self.chats):
+            # These give their clients a few seconds, which are the same ones when all are told together.
+            if process.child and process.child.poll() is None:
+                process.child.send_signal(signal.SIGTERM)
         for process in reversed(self.processes):
             if process.child:
                 process.stop()

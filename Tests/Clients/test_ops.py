@@ -124,10 +124,15 @@ class Answer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:  # noqa: N802, the library's name
         body = f"{self.headers['X-Forwarded-For']} {self.path}".encode()
-        self.send_response(200)
+        # As a chat, to the front door's looks whether it is there.
+        self.send_response(426 if self.path == "/chat" else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def do_POST(self) -> None:  # noqa: N802, the library's name
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
 
     def log_message(self, *arguments: object) -> None:
         pass
@@ -164,6 +169,11 @@ def test_the_front_door_passes_a_dead_chat_by_and_says_503_when_nobody_is_there(
             for _ in range(4):  # Round robin would come by the dead one.
                 got = requests.get(f"{base}/chat?token=secret", headers={"X-Forwarded-For": "6.6.6.6"}, timeout=10)
                 assert got.text == "127.0.0.1 /chat?token=secret", "the peer's own X-Forwarded-For is not believed"
+            # What has a body cannot be tried twice, so the dead one must be known as that.
+            def posted() -> bool:
+                return requests.post(f"{base}/socket.io/", "2", timeout=10).status_code == 200
+
+            until(lambda: all(posted() for _ in range(4)), "no POST goes to the dead chat")
             away = requests.get(f"{base}/api/jobs", timeout=15)
             assert away.status_code == 503 and away.headers["Retry-After"] == "5"
             assert away.json()["error"]["status"] == 503 and away.json()["data"] is None
