@@ -22,8 +22,13 @@ enum MediaStatements {
         Enqueue.item(.processUpload, payload: #"{"media_id":\#(id)}"#)
     }
 
-    /// Deletes rows, and has a worker delete the files: those of variants too.
-    static func delete(_ ids: [Media.ID]) -> SQL {
+    /// Deletes rows, and has a worker delete the files: those of variants too. The rows are locked by a statement of
+    /// their own: one that waited for a worker who was just writing variants down would not see them.
+    static func delete(_ ids: [Media.ID]) -> [SQL] {
+        ["SELECT id FROM media WHERE id = ANY (\(ids.map(\.value))) ORDER BY id FOR UPDATE", deleteLocked(ids)]
+    }
+
+    private static func deleteLocked(_ ids: [Media.ID]) -> SQL {
         """
         WITH gone AS (
           DELETE FROM media WHERE id = ANY (\(ids.map(\.value))) RETURNING id, storage_key

@@ -50,7 +50,7 @@ public struct PostgresCompanies: CompanyRepository {
                     """
                 ]
                 if let logoID { statements.append(MediaStatements.process(logoID)) }
-                if logoID != nil, let former = present?.logoID { statements.append(MediaStatements.delete([former])) }
+                if logoID != nil, let former = present?.logoID { statements += MediaStatements.delete([former]) }
                 _ = try await transaction.batch(statements)
                 return try await transaction.lastFirst(
                     """

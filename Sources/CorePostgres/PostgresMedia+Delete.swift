@@ -49,7 +49,7 @@ extension PostgresMedia {
                     location: "/api/applications/\(application)")
             }
             _ = try await transaction.batch(
-                Self.release(id, owner: owner, companies: uses) + [MediaStatements.delete([id])]
+                Self.release(id, owner: owner, companies: uses) + MediaStatements.delete([id])
                     + (notify ? [Enqueue.wake] : []))
             return media
         }

@@ -38,7 +38,7 @@ extension PostgresMedia {
     public func discard(_ ids: [Media.ID]) async throws {
         guard !ids.isEmpty else { return }
         try await mapped {
-            _ = try await db.write.batch([MediaStatements.delete(ids)] + (notify ? [Enqueue.wake] : []))
+            _ = try await db.write.batch(MediaStatements.delete(ids) + (notify ? [Enqueue.wake] : []))
         }
     }
 

@@ -45,7 +45,7 @@ extension PostgresMedia {
                     """
                 ) { try $0.get(0, as: Media.State.self) }.orNotFound()
                 var statements = Self.put(id, into: use, owner: owner, isReady: state == .ready)
-                if let former = place.former, former != id { statements.append(MediaStatements.delete([former])) }
+                if let former = place.former, former != id { statements += MediaStatements.delete([former]) }
                 _ = try await transaction.batch(statements)
                 return try await transaction.lastFirst(
                     """

@@ -31,7 +31,7 @@ public struct PostgresMedia: MediaRepository {
                 if draft.kind == .profile {
                     statements.append(
                         "UPDATE users SET profile_media_id = \(id), updated_at = now() WHERE id = \(owner)")
-                    if let former { statements.append(MediaStatements.delete([former])) }
+                    if let former { statements += MediaStatements.delete([former]) }
                 }
                 _ = try await transaction.batch(statements)
                 return try await transaction.lastFirst(

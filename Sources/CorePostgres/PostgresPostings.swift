@@ -148,7 +148,7 @@ public struct PostgresPostings: PostingRepository {
                     VALUES (\(editor), 'posting.delete', 'posting', \(id))
                     """,
                 ]
-                if !cvs.isEmpty { statements.append(MediaStatements.delete(cvs)) }
+                if !cvs.isEmpty { statements += MediaStatements.delete(cvs) }
                 if notify, !cvs.isEmpty { statements.append(Enqueue.wake) }
                 _ = try await transaction.batch(statements)
                 return posting

@@ -160,7 +160,7 @@ public struct PostgresUsers: UserRepository {
                 [
                     MediaStatements.process(media),
                     "UPDATE users SET profile_media_id = \(media) WHERE id = \(id)",
-                ] + (present.picture.map { [MediaStatements.delete([$0])] } ?? []))
+                ] + (present.picture.map { MediaStatements.delete([$0]) } ?? []))
         }
         let user = try await transaction.lastFirst(
             Self.write(change, to: id), waking: notify && (pending != nil || picture != nil), as: Self.user

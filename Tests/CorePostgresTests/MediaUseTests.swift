@@ -214,6 +214,28 @@ struct MediaUseTests {
         }
     }
 
+    @Test("variants that a worker is just writing down when their file is deleted go with it")
+    func deleteWhileFinishing() async throws {
+        try await withTestDatabase { db in
+            let world = World(db)
+            let jane = try await world.user("jane")
+            let media = try await added(.attachment, "a", by: jane.id, in: world, isReady: false)
+            let discarding = try await db.transaction { transaction in
+                try await transaction.execute("UPDATE media SET state = 'ready' WHERE id = \(media.id)")
+                try await transaction.execute(
+                    """
+                    INSERT INTO media_variants (media_id, name, storage_key, hash, mime, ext, bytes, width, height)
+                    VALUES (\(media.id), 'small', 'va/a', 'small_a', 'image/png', '.png', 1, 1, 1)
+                    """)
+                let discarding = Task { try await world.media.discard([media.id]) }
+                try await world.waitForLockWaiter()
+                return discarding
+            }
+            try await discarding.value
+            #expect(try await deletedKeys(world) == ["up/a", "va/a"])
+        }
+    }
+
     @Test(
         "words about a file are its owner's; nil leaves what is there; discarding leaves nothing; keys are known or not"
     )
