@@ -1,7 +1,8 @@
 /// The kinds of file we take, by content. What is stored and served has one of these types, whatever its sender said.
 ///
-/// SVG is none of them: it is a program in an image's clothes. DOCX, DOC, RTF and plain text are stored as they are,
-/// without text taken from them.
+/// SVG is none of them: it is a program in an image's clothes. Of a GIF the first frame is kept; GIF, HEIC, AVIF and
+/// TIFF become JPEG, or PNG where they are transparent, which every browser shows. DOCX, DOC, RTF and plain text are
+/// stored as they are, without text taken from them.
 public enum ContentType: String, Codable, Sendable, CaseIterable {
     case jpeg, png, webp, gif, heic, avif, tiff
     case pdf, docx, doc, rtf, txt

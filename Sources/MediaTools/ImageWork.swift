@@ -6,6 +6,8 @@ struct ImageWork {
     static let quality: Int32 = 80
     /// A profile larger than this is not a camera's or a screen's.
     static let profileBytesMax = 1 << 20
+    /// A file larger than this is always written anew: it would stand in memory beside its pixels.
+    static let sentBytesMax = 8 << 20
 
     enum Trouble: Error {
         case rejected(Rejection)
@@ -31,7 +33,8 @@ struct ImageWork {
         }
         do throws(Picture.Failure) {
             let source = try Source(work: self, isInMemory: isInMemory, isTurned: header.isTurned)
-            let original = try write(source.next(), as: .original, source: source)
+            let anew = try write(source.next(), as: .original, source: source)
+            let original = header.frames == 1 && source.isAsSent ? sentIfSmaller(anew, source: source) : anew
             let targets = VariantRule.targets(width: header.uprightWidth, height: header.uprightHeight)
             let variants = try writeVariants(targets, source: source)
             return MediaImage(
@@ -68,6 +71,19 @@ struct ImageWork {
         return MediaVariant(
             name: name, type: source.output, width: picture.width, height: picture.height,
             bytes: (attributes?[.size] as? NSNumber)?.intValue ?? 0)
+    }
+
+    /// Writing anew makes a strongly compressed picture bigger, and worse. As Strapi keeps such a file as it is, this
+    /// is the file without its metadata.
+    private func sentIfSmaller(_ anew: MediaVariant, source: Source) -> MediaVariant {
+        guard let sent = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber,
+            sent.intValue <= Self.sentBytesMax,
+            let bare = BareImage(keepsProfile: source.profile != nil).bytes(of: type, path: path),
+            bare.count < anew.bytes,
+            (try? Data(bare).write(to: URL(fileURLWithPath: outputDirectory + "/" + anew.file))) != nil
+        else { return anew }
+        return MediaVariant(
+            name: anew.name, type: anew.type, width: anew.width, height: anew.height, bytes: bare.count)
     }
 
     private func trouble(_ failure: Picture.Failure, otherwise rejection: Rejection) -> Trouble {

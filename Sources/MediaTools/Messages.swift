@@ -60,7 +60,7 @@ public struct MediaImage: Codable, Equatable, Sendable {
     public let width: Int
     public let height: Int
     public let frames: Int
-    /// The image itself, written anew.
+    /// The image itself, written anew, or as it was sent without its metadata where that is smaller.
     public let original: MediaVariant
     /// Those that Strapi's rule gives for this size, from thumbnail to large. May be empty.
     public let variants: [MediaVariant]

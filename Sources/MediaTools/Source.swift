@@ -2,17 +2,21 @@
 final class Source {
     let output: ContentType
     let profile: [UInt8]?
+    /// Whether the pixels are those of the file, in its own type: no colours converted, nothing turned.
+    let isAsSent: Bool
     private let work: ImageWork
     private let kept: Picture?
     private var unread: Picture?
 
     init(work: ImageWork, isInMemory: Bool, isTurned: Bool) throws(Picture.Failure) {
         self.work = work
-        let (converted, keepsProfile) = try Picture.load(work.type, path: work.path).eightBit()
+        let loaded = try Picture.load(work.type, path: work.path)
+        let (converted, keepsProfile) = try loaded.eightBit()
         switch work.type {
         case .jpeg, .png, .webp: output = work.type
         default: output = converted.hasAlpha ? .png : .jpeg
         }
+        isAsSent = output == work.type && converted === loaded && !isTurned
         if isInMemory {
             let memory = try converted.inMemory()
             kept = isTurned ? try memory.upright() : memory
