@@ -23,10 +23,24 @@ final class ContentSniffer {
         guard file.bytes > 0 else { throw .empty }
         guard let name = magic_descriptor(magic, file.descriptor) else { throw .unsupportedType }
         let mime = String(cString: name)
-        if let type = ContentType(magic: mime) { return type }
+        if let type = ContentType(magic: mime) {
+            // libmagic's word for what it knows but has no type for, too: some programs, some images of disks.
+            guard type != .txt || Self.mayBeText(file) else { throw .unsupportedType }
+            return type
+        }
         // libmagic looks at the first members of an archive only, and some programs put others first.
         if mime == "application/zip", Self.isWordArchive(file) { return .docx }
         throw .unsupportedType
+    }
+
+    private static let textHeadBytes = 64 << 10
+
+    /// Text has no NUL, unless it says at once that it is UTF-16.
+    private static func mayBeText(_ file: borrowing OpenFile) -> Bool {
+        var head = [UInt8](repeating: 0, count: min(file.bytes, textHeadBytes))
+        let count = pread(file.descriptor, &head, head.count, 0)
+        guard count > 0 else { return false }
+        return head.starts(with: [0xFF, 0xFE]) || head.starts(with: [0xFE, 0xFF]) || !head[..<count].contains(0)
     }
 
     private static let archiveTailBytes = 64 << 10

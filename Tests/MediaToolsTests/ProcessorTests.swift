@@ -40,6 +40,23 @@ import Testing
     }
 
     @Test(
+        "the four public examples of Strapi's come out in its sizes",
+        arguments: [
+            (1920, 1080, "thumbnail 245x138, small 500x281, medium 750x422, large 1000x563"),
+            (1280, 1022, "thumbnail 195x156, small 500x399, medium 750x599, large 1000x798"),
+            (960, 600, "thumbnail 245x153, small 500x313, medium 750x469"), (459, 470, "thumbnail 152x156"),
+        ])
+    func examples(width: Int, height: Int, expected: String) throws {
+        let (answer, folder) = try process(Samples.image(.png, width: width, height: height, in: scratch))
+        let variants = try #require(answer.image).variants
+        let sizes = try variants.map { variant in
+            let picture = try load(variant, in: folder)
+            return "\(variant.name) \(picture.width)x\(picture.height)"
+        }
+        #expect(sizes.joined(separator: ", ") == expected)
+    }
+
+    @Test(
         "an image in any of the eight orientations comes out upright, without its place and camera",
         arguments: [ContentType.jpeg, .webp, .png], 1...8)
     func orientations(type: ContentType, orientation: Int) throws {
@@ -159,10 +176,13 @@ import Testing
         #expect(try process([]).0.rejection == .empty)
         for text in [
             svg, "\u{FEFF}" + svg, "<!DOCTYPE html><html><script>x</script></html>", "#!/bin/sh\nexit 0\n",
-            "PK\u{3}\u{4}",
+            "PK\u{3}\u{4}", "\u{7F}ELF" + String(repeating: "\0", count: 2000),
         ] {
             #expect(try process(Array(text.utf8)).0.rejection == .unsupportedType, "\(text)")
         }
+        // Notepad's "Unicode" is text, though every other byte is nought.
+        let wide = Data([0xFF, 0xFE]) + "Curriculum vitae\r\n".data(using: .utf16LittleEndian)!
+        #expect(try process(Array(wide)).0.document?.type == .txt)
         var limits = MediaLimits()
         limits.fileBytesMax = 100
         let pdf = Samples.pdf(pages: ["x"])
