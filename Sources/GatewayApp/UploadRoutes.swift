@@ -32,12 +32,12 @@ struct UploadRoutes: Sendable {
         if let id = query["id"] { return try await change(id, request, caller.user) }
         let kind = try UploadForm.kind(query["kind"])
         let form = try await forms.read(request, files: ["files": kind], repeatedMax: UploadForm.filesMax)
-        let (use, added) = try await form.keepingFiles { form in
+        let (upload, added) = try await form.keepingFiles { form in
             let upload = try UploadForm(form, kind: kind, caller: caller.user, random: parts.random)
-            return (upload.use, try await parts.media.add(upload.drafts, owner: caller.user, use: upload.use))
+            return (upload, try await parts.media.add(upload.drafts, owner: caller.user, use: upload.use))
         }
-        let files = try await settling.settle(added, on: request.loop) { files in
-            guard let use, let file = files.first else { return files }
+        let files = try await settling.settle(added, from: upload.drafts, on: request.loop) { files in
+            guard let use = upload.use, let file = files.first else { return files }
             return [try await parts.media.attach(file.id, to: use, owner: caller.user)]
         }
         return .json(capacity: 4096) { json in
@@ -55,11 +55,11 @@ struct UploadRoutes: Sendable {
         if form.files.isEmpty {
             return answer(try await parts.media.describe(id, try UploadForm.info(form), owner: user))
         }
-        let added = try await form.keepingFiles { form in
+        let (upload, added) = try await form.keepingFiles { form in
             let upload = try UploadForm(replacing: present, form, random: parts.random)
-            return try await parts.media.add(upload.drafts, owner: user, use: nil)
+            return (upload, try await parts.media.add(upload.drafts, owner: user, use: nil))
         }
-        let files = try await settling.settle(added, on: request.loop) { files in
+        let files = try await settling.settle(added, from: upload.drafts, on: request.loop) { files in
             // What has not been looked at takes nobody's place.
             guard let file = files.first, file.state == .ready else { throw UploadSettling.stillPending }
             return [try await parts.media.exchange(id, for: file.id, owner: user)]
@@ -68,9 +68,11 @@ struct UploadRoutes: Sendable {
         return answer(file)
     }
 
-    /// The files that the caller may read, in Strapi's list language: newest first unless asked otherwise.
+    /// The caller's own files, in Strapi's list language: newest first unless asked otherwise.
     @Sendable func list(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try await answers.flatList(.media, request, viewer: signIn.caller(of: request).user)
+        let caller = try signIn.caller(of: request)
+        let own = try EntryFilter.compare(.media(.ownerID), .equals(.integer(caller.user.value)))
+        return try await answers.flatList(.media, request, viewer: caller.user, only: own)
     }
 
     @Sendable func find(_ request: HTTPRequest) async throws -> HTTPResponse {

@@ -21,14 +21,19 @@ struct UploadSettling: Sendable {
 
     /// Waits for all of them, and then puts them into their use. When one is rejected, or something else goes wrong, or
     /// the client has left, none of them is kept.
-    /// - Parameter use: is given the files in their order, those that could not be looked at in time as `pending`.
+    /// - Parameters:
+    ///   - drafts: what the files were added from, in the same order.
+    ///   - use: is given the files in their order, those that could not be looked at in time as `pending`.
     /// - Throws: `invalid` for a file that was rejected.
     func settle(
-        _ added: [Media], on loop: EventLoop, _ use: ([Media]) async throws -> [Media]
+        _ added: [Media], from drafts: [Media.Draft], on loop: EventLoop,
+        _ use: ([Media]) async throws -> [Media]
     ) async throws -> [Media] {
         do {
             let files = try await wait(for: added)
-            if let rejected = files.first(where: { $0.state == .rejected }) { throw Self.refusal(of: rejected) }
+            for (file, draft) in zip(files, drafts) where file.state == .rejected {
+                throw Self.refusal(of: file, sentAs: draft.declaredType)
+            }
             return try await use(files)
         } catch let error as AppError where error == .outcomeUnknown {
             // They may be in use by now.
@@ -61,11 +66,15 @@ struct UploadSettling: Sendable {
         }
     }
 
-    /// Reasons that the worker gives for a picture that cannot be read.
-    private static let unreadable: Set<String> = ["notAnImage", "truncated"]
-
-    static func refusal(of media: Media) -> AppError {
-        let isUnreadable = media.rejection.map(unreadable.contains) ?? false
+    /// Reasons that the worker gives for a picture that cannot be read. One that is no file of any kind we take is such
+    /// a picture when a picture was promised.
+    static func refusal(of media: Media, sentAs type: String) -> AppError {
+        let isUnreadable =
+            switch media.rejection {
+            case "notAnImage", "truncated": true
+            case "unsupportedType": media.kind == .logo || media.kind == .profile || type.hasPrefix("image/")
+            default: false
+            }
         return .invalid(
             "files", isUnreadable ? "File is not a valid image" : media.rejectionMessage ?? "The file was rejected.")
     }

@@ -62,7 +62,7 @@ struct UploadChangeTests {
         }
     }
 
-    @Test("the list has the files that the caller may read, newest first, by pages; one by id who may read it")
+    @Test("the list has the caller's own files, newest first, as the list language asks; one by id who may read it")
     func list() async throws {
         try await TestGateway.run { api in
             let (ada, bob) = (try await api.register("ada"), try await api.register("bob"))
@@ -76,7 +76,16 @@ struct UploadChangeTests {
             let found = try await api.call(
                 .get, "/api/upload/files?filters[name][$startsWith]=2&fields=name", token: ada)
             #expect(found.list.map { Set($0.keys).subtracting(["state", "rejection"]) } == [["id", "name"]])
-            #expect(try await api.call(.get, "/api/upload/files?sort=storage_key", token: ada).status == 400)
+            for query in ["sort=storage_key", "filters[ownerID]=1", "filters[owner]=1", "filters[state]=ready"] {
+                #expect(try await api.call(.get, "/api/upload/files?\(query)", token: ada).status == 400)
+            }
+            // Logos are everyone's to see, and in their owner's list only.
+            let owner = try await api.representative("owner")
+            let company = try await api.call(.get, "/api/companies/me", token: owner)["id"] as? Int ?? 0
+            _ = try await api.upload(
+                token: owner, [SentFile()],
+                [("ref", "api::company.company"), ("refId", "\(company)"), ("field", "logo")])
+            #expect(try await api.call(.get, "/api/upload/files?filters[id][$gt]=0", token: owner).list.count == 1)
             #expect(try await api.call(.get, "/api/upload/files", token: bob).list.isEmpty)
             #expect(try await api.call(.get, "/api/upload/files").status == 401)
             let id = try #require(uploaded["0.id"] as? Int)

@@ -119,6 +119,14 @@ struct UploadTests {
                 .rejected(reason: "tooManyPages", message: "The document has too many pages.")
             }
             #expect(other.status == 400 && other.problem == "The document has too many pages.")
+            // What nobody knows is no picture when a picture was promised.
+            let sentence = "Files of this type are not accepted."
+            for (type, problem) in [("image/png", "File is not a valid image"), ("application/pdf", sentence)] {
+                let unknown = try await api.upload(token: ada, [SentFile(type: type)]) { _ in
+                    .rejected(reason: "unsupportedType", message: sentence)
+                }
+                #expect(unknown.status == 400 && unknown.problem == problem)
+            }
         }
     }
 

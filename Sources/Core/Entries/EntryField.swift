@@ -32,6 +32,8 @@ public enum EntryField: Sendable, Hashable {
     public enum Media: Sendable, Hashable, CaseIterable {
         case id, name, hash, ext, mime, size, width, height, createdAt, updatedAt
         case alternativeText, caption, formats, url, previewURL, provider
+        /// For conditions of ours: it has no name on the wire.
+        case ownerID
     }
 
     public enum ValueType: Sendable, Hashable {
@@ -134,7 +136,7 @@ public enum EntryField: Sendable, Hashable {
 
     private static func type(_ field: Media) -> ValueType? {
         switch field {
-        case .id, .width, .height: .integer
+        case .id, .width, .height, .ownerID: .integer
         case .name, .hash, .ext, .mime: .text
         case .size: .number
         case .createdAt, .updatedAt: .date

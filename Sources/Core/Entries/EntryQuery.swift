@@ -100,6 +100,14 @@ public struct EntryQuery: Sendable, Equatable {
         partCount = conditions + sort.count + populate.values.reduce(0) { $0 + $1.partCount }
     }
 
+    /// The same list, of those only that fulfil this as well.
+    /// - Throws: `invalid` when a limit is passed with it.
+    public func narrowed(by own: EntryFilter) throws(AppError) -> EntryQuery {
+        try EntryQuery(
+            kind, filter: .all([own] + (filter.map { [$0] } ?? [])), sort: sort, offset: offset, limit: limit,
+            counted: counted, fields: fields, populate: populate)
+    }
+
     private let conditionCount: Int
     private let populateCount: Int
     private let populateDepth: Int

@@ -106,6 +106,7 @@ enum EntryColumns {
         case .size: "round(m.bytes / 1000.0, 2)::float8"
         case .width: "m.width"
         case .height: "m.height"
+        case .ownerID: "m.owner_id"
         case .createdAt: "m.created_at"
         case .updatedAt: "m.updated_at"
         case .alternativeText, .caption, .formats, .url, .previewURL, .provider: nil

@@ -32,14 +32,17 @@ struct EntryAnswers: Sendable {
     }
 
     /// `[{id, …}]`, as the upload and users-permissions routes have it: nothing is counted.
-    func flatList(_ kind: EntryKind, _ request: HTTPRequest, viewer: User.ID?) async throws -> HTTPResponse {
-        let query = try RestQuery(list: request.query, of: kind, counted: false)
+    /// - Parameter own: what all of them must fulfil, whatever is asked for.
+    func flatList(
+        _ kind: EntryKind, _ request: HTTPRequest, viewer: User.ID?, only own: EntryFilter
+    ) async throws -> HTTPResponse {
+        let query = try RestQuery(list: request.query, of: kind, counted: false).entries.narrowed(by: own)
         let now = clock.now()
-        let page = try await entries.entries(query.entries, viewer: viewer, now: now)
+        let page = try await entries.entries(query, viewer: viewer, now: now)
         let writer = EntryWriter(links: links, now: now, viewer: viewer)
         return .json(capacity: Self.entryCapacity * (page.entries.count + 1)) { json in
             json.array(page.entries) { json, entry in
-                json.object { writer.writeFlat(entry, query.entries, to: &$0) }
+                json.object { writer.writeFlat(entry, query, to: &$0) }
             }
         }
     }

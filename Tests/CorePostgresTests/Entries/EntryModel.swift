@@ -241,6 +241,7 @@ extension EntryModel {
         case .size: .number((Double(media.bytes) / 10).rounded() / 100)
         case .width: media.width.map { .integer(Int64($0)) }
         case .height: media.height.map { .integer(Int64($0)) }
+        case .ownerID: .integer(media.ownerID.value)
         case .createdAt: .date(media.createdAt)
         case .updatedAt: .date(media.updatedAt)
         default: nil
