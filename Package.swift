@@ -112,7 +112,7 @@ let package = Package(
         tests("JSONTests", ["JSON"]),
         tests("ServiceKitTests", ["EventLoop", "HTTPServer", "ServiceKit"]),
         tests("CoreTests", ["Core"]),
-        tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "TestSupport"]),
+        tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "SafeHTML", "TestSupport"]),
         tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
         tests(
             "GatewayAppTests",

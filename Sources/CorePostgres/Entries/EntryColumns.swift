@@ -55,7 +55,7 @@ enum EntryColumns {
           replace(replace(replace(translate(
             regexp_replace(regexp_replace(p.description, '</?(?:strong|b|em|i|code|a)(?: [^>]*)?>', '', 'g'),
               '<[^>]*>', ' ', 'g'),
-            E'\\t\\n\\r\\f\\v', '     '), ' ', '<>'), '><', ''), '<>', ' ')),
+            E'\\t\\n\\r\\f\\x0B', '     '), ' ', '<>'), '><', ''), '<>', ' ')),
           '&lt;', '<'), '&gt;', '>'), '&quot;', '"'), '&#39;', ''''), '&amp;', '&')
         """
 
