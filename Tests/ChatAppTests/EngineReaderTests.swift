@@ -57,6 +57,27 @@ struct EngineReaderTests {
         }
     }
 
+    @Test("what waited for a poll and went over the WebSocket instead is told of as taken")
+    func drainedByUpgrade() async throws {
+        try await EngineInstance.with { instance in
+            let client = try await instance.connect()
+            let sid = try await instance.open(client)
+            _ = try await client.post(sid, "40")
+            _ = try await client.poll(sid)
+            let handle = try await instance.delegate.connected.wait(count: 1)[0]
+            handle.emit(SharedEvent("waits") { $0.value(1) })
+            try await eventually { await handle.buffered() > 0 }
+            let told = instance.delegate.drained.values.count
+            let socket = try await instance.webSocket(sid)
+            socket.send("2probe")
+            #expect(try await socket.nextText() == "3probe")
+            socket.send("5")
+            #expect(try await socket.nextText() == #"42["waits",1]"#)
+            try await instance.delegate.drained.wait(count: told + 1)
+            #expect(await handle.buffered() == 0)
+        }
+    }
+
     @Test("a wheel gives each entry when its time has come, once, however far ahead and however late it is turned")
     func wheel() {
         var wheel = DeadlineWheel(tickMilliseconds: 10, now: 1_000_000)

@@ -104,12 +104,16 @@ extension EngineLoop {
         guard let connection = bySocket[webSocket.id] else { return }
         let transport = connection.session.transport
         let actions = connection.session.frame(bytes, isBinary: isBinary, now: now)
-        if connection.session.transport != transport {
-            parts.metrics.upgrades.add()
-            gauge(transport).add(-1)
-            gauge(.webSocket).add(1)
-        }
+        guard connection.session.transport != transport else { return perform(actions, connection) }
+        parts.metrics.upgrades.add()
+        gauge(transport).add(-1)
+        gauge(.webSocket).add(1)
         perform(actions, connection)
+        // What waited for a poll goes to the WebSocket at the turn's end; if the kernel takes it all at once, nobody
+        // else tells of it.
+        loop.atTurnEnd {
+            if connection.webSocket?.bufferedBytes == 0 { self.drained(connection) }
+        }
     }
 
     func webSocketClosed(_ webSocket: WebSocketHandle, _ code: CloseCode) {
