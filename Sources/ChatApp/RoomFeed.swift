@@ -279,9 +279,10 @@ actor RoomFeed {
                 frames: delivery.hubs.intersects(hubPlaces)
                     ? delivery.messages.map { ($0.seq, SharedFrame(text: ServerFrame.message($0))) } : [])
         }
-        for (place, front) in fronts.enumerated() {
-            let own = zip(deliveries, news).filter { $0.0.hubs.contains(place) }.map(\.1)
-            if !own.isEmpty { front.told(.delivered(own)) }
+        var followed = HubSet()
+        for delivery in deliveries { followed.formUnion(delivery.hubs) }
+        for (place, front) in fronts.enumerated() where followed.contains(place) {
+            front.told(.delivered(zip(deliveries, news).filter { $0.0.hubs.contains(place) }.map(\.1)))
         }
     }
 
