@@ -1,5 +1,6 @@
 """Socket.IO by python-socketio: alone, through the front door without stickiness, and while processes are killed."""
 
+import asyncio
 import re
 import time
 from typing import Callable, Iterator
@@ -9,11 +10,13 @@ import requests
 
 from chat import Chat
 from conftest import Accepted
+from engine import Engine, by_hand
 from people import Person
 from stack import Process, Stack
 from talker import Talker
 from waiting import until
 
+AT_ONCE_SECONDS = 10  # Half a poll would be more; two cores are shared.
 TALKERS_MAX = 16  # Of two people; the chat takes 20 connections of each.
 POLLING, WEBSOCKET = ["polling"], ["websocket"]
 
@@ -120,6 +123,38 @@ def test_clients_come_back_after_a_chat_is_killed(
     settled(ada, rep)
     converse(ada, rep, "While one is away")
     killed.restart()
+
+
+@pytest.mark.parametrize("upgrades", [False, True], ids=["polling", "websocket"])
+def test_what_another_chat_passes_on_ends_at_once_when_the_owner_is_killed(stack: Stack, upgrades: bool) -> None:
+    async def test(owner: Engine) -> None:
+        other = Engine(stack.chat_bases[1], owner.http)
+        session = await owner.open()
+        assert session.sid.startswith("chat-1.")
+        session.engine = other
+        await session.said("40/random,")
+        assert (await session.poll()).text == '44/random,{"message":"Invalid namespace"}'
+        if upgrades:
+            socket = await session.socket()
+            await socket.send("2probe")
+            assert await socket.next() == "3probe"
+            assert (await session.poll()).text == "6"
+            await socket.send("5")
+            await socket.send("40/random,")
+            assert await socket.next() == '44/random,{"message":"Invalid namespace"}'
+            stack.chats[0].kill()
+            assert await asyncio.wait_for(socket.closed(), AT_ONCE_SECONDS) == []
+        else:
+            pending = await session.begin_poll()
+            stack.chats[0].kill()
+            answer = await asyncio.wait_for(pending, AT_ONCE_SECONDS)
+            assert answer.error == {"code": 1, "message": "Session ID unknown"}
+        assert (await asyncio.wait_for(session.poll(), AT_ONCE_SECONDS)).error["code"] == 1
+
+    try:
+        by_hand(stack.chat_bases[0], test)
+    finally:
+        stack.chats[0].restart()
 
 
 def front_door_knows(stack: Stack) -> bool:
