@@ -29,11 +29,25 @@ SHARED = Path(os.environ.get("MARTLET_SHARED", ROOT.parent / "shared")) / "files
 def upload(
     somebody: Person, *files: tuple[str, bytes, str], status: int = 200, query: str = "", **fields: str
 ) -> Any:
-    """The answer; of a refusal the error."""
+    """The answer; of a refusal the error. A machine that is busy may look at a file after the answer only."""
     parts: list[tuple[str, Any]] = [("files", file) for file in files]
     parts += [(key, (None, value)) for key, value in fields.items()]
     answer = somebody.ask("POST", f"/api/upload{query}", status, files=parts)
-    return answer["error"] if status >= 400 else answer
+    if status >= 400:
+        return answer["error"]
+    if isinstance(answer, dict):
+        return settled(somebody, answer)
+    return [settled(somebody, each) for each in answer]
+
+
+def settled(somebody: Person, file: dict[str, Any]) -> dict[str, Any]:
+    """The file when it has been looked at."""
+
+    def look() -> dict[str, Any] | None:
+        now = somebody.get(f"/api/upload/files/{file['id']}")
+        return None if "state" in now else now
+
+    return file if "state" not in file else until(look, "the file has been looked at")
 
 
 def fetch(stack: Stack, url: str, status: int = 200, **headers: str) -> requests.Response:

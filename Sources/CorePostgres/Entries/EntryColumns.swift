@@ -103,7 +103,12 @@ enum EntryColumns {
         case .hash: "m.hash"
         case .ext: "m.ext"
         case .mime: "m.mime"
-        case .size: "round(m.bytes / 1000.0, 2)::float8"
+        // Of what is served, as it is shown: an image's address gives the one that was written anew.
+        case .size:
+            """
+            round(coalesce((SELECT v.bytes FROM media_variants v WHERE v.media_id = m.id AND v.name = 'upright'),
+                           m.bytes) / 1000.0, 2)::float8
+            """
         case .width: "m.width"
         case .height: "m.height"
         case .ownerID: "m.owner_id"

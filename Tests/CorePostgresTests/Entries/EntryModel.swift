@@ -238,7 +238,7 @@ extension EntryModel {
         case .hash: .text(media.hash)
         case .ext: media.ext.map { .text($0) }
         case .mime: media.mime.map { .text($0) }
-        case .size: .number((Double(media.bytes) / 10).rounded() / 100)
+        case .size: .number((Double(media.upright?.bytes ?? media.bytes) / 10).rounded() / 100)
         case .width: media.width.map { .integer(Int64($0)) }
         case .height: media.height.map { .integer(Int64($0)) }
         case .ownerID: .integer(media.ownerID.value)

@@ -54,6 +54,9 @@ enum EntryWorld {
             '2026-01-10'),
           (5, 'cv', 'ready', 'unused.pdf', 'application/pdf', '.pdf', 'al_3', 72, '', 'k12', NULL, NULL,
             '2026-01-11');
+        INSERT INTO media_variants (media_id, name, storage_key, hash, mime, ext, bytes, width, height) VALUES
+          (7, 'upright', 'v7', 'upright_ann_p', 'image/jpeg', '.jpg', 70, 100, 100),
+          (8, 'thumbnail', 'v8', 'thumbnail_zoe_p', 'image/jpeg', '.jpg', 5, 50, 100);
         UPDATE users SET profile_media_id = 7 WHERE id = 4;
         UPDATE users SET profile_media_id = 8 WHERE id = 6;
         UPDATE users SET profile_media_id = 9 WHERE id = 1;
