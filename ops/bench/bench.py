@@ -13,11 +13,13 @@ import statistics
 import subprocess
 import sys
 import time
+import urllib.request
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from fanout import FanOut
 from measure import Load, Server, free_port, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,9 +28,11 @@ BINARIES = ROOT / ".build/release"
 POOL = ROOT.parent / "shared/data/usajobs"
 ROUNDS = 3  # Of each measurement, taken in turns; the median counts, as the machine is seldom quiet.
 SECONDS = int(os.environ.get("BENCH_SECONDS", "6"))  # Of each load.
+ONLY = os.environ.get("BENCH_ONLY", "").split()  # Names of measures, or all.
 CONNECTIONS = 64
 STARTS = 5
 SERVER_CORE, LOAD_CORE = 0, 1  # Only where two cores are enough: a server that uses one, and wrk.
+SOCKETS, MESSAGES = 500, 60  # In one room of Socket.IO, and said there in each round.
 PIPELINE = 50  # Selects in one of pgbench's pipelines.
 
 
@@ -133,8 +137,6 @@ class Bench:
 
     def constant(self) -> None:
         """A constant answer: what a request costs the server's processor, beside nginx with the same bytes."""
-        import urllib.request
-
         server, base = self.gateway(SERVER_CORE)
         with server:
             with urllib.request.urlopen(f"{base}/") as answer:
@@ -170,15 +172,7 @@ class Bench:
                 loading = pool.submit(load, server, base, SECONDS, 8, script, None)
                 statement, connections = self.statement(loading)
             (self.folder / "query.sql").write_text(statement)
-            port = free_port()
-            environment = {
-                "BENCH_DATABASE_URL": self.database_url,
-                "BENCH_QUERY_FILE": str(self.folder / "query.sql"),
-            }
-            command = [sys.executable, "-m", "uvicorn", "fastapi_app:app", "--app-dir", str(HERE), "--port", str(port)]
-            command += ["--no-access-log", "--log-level", "warning"]
-            url = f"http://127.0.0.1:{port}"
-            other = Server(command, environment, f"{url}/api/jobs/{lowest}", self.folder / "fastapi.log")
+            other, url = self.fastapi(f"/api/jobs/{lowest}")
             with other:
                 rates: list[float] = []
 
@@ -204,6 +198,105 @@ class Bench:
         self.rows.append(
             Row("posting by id, beside pgbench", figure, f"pgbench pipelined {bare.per_second:,.0f}/s",
                 ours.per_second / bare.per_second, 0.6, False)
+        )
+
+    def fastapi(self, ready: str) -> tuple[Server, str]:
+        port = free_port()
+        (self.folder / "query.sql").touch()
+        environment = {
+            "BENCH_DATABASE_URL": self.database_url,
+            "BENCH_QUERY_FILE": str(self.folder / "query.sql"),
+        }
+        command = [sys.executable, "-m", "uvicorn", "fastapi_app:app", "--app-dir", str(HERE), "--port", str(port)]
+        command += ["--no-access-log", "--log-level", "warning"]
+        url = f"http://127.0.0.1:{port}"
+        return Server(command, environment, url + ready, self.folder / "fastapi.log"), url
+
+    def postings_list(self) -> None:
+        """The stock client's list: 25 postings with company and logo, and how many there are."""
+        path = "/api/jobs?populate%5Bcompany%5D%5Bpopulate%5D%5B0%5D=logo"
+        # What is announced there has closed long ago.
+        self.sql("UPDATE job_postings SET state = 'published', valid_through = NULL")
+        self.sql("VACUUM ANALYZE job_postings")
+        server, base = self.gateway()
+        with server:
+            with urllib.request.urlopen(base + path) as answer:
+                listed = len(json.load(answer)["data"])
+            if listed != 25:
+                raise SystemExit(f"The list has {listed} postings.")
+            other, url = self.fastapi(path)
+            with other:
+                ours, theirs = self.in_turns(
+                    lambda: load(server, base + path, SECONDS, CONNECTIONS, None, None),
+                    lambda: load(other, url + path, SECONDS, CONNECTIONS, None, None),
+                )
+        self.notes.append(
+            f"list of 25: {ours.cpu_microseconds:.0f} µs of CPU a request, p99 {ours.p99_milliseconds:.1f} ms; "
+            f"FastAPI {theirs.cpu_microseconds:.0f} µs, p99 {theirs.p99_milliseconds:.1f} ms"
+        )
+        self.rows.append(
+            Row("list of 25, beside FastAPI", f"{ours.per_second:,.0f}/s",
+                f"FastAPI+asyncpg {theirs.per_second:,.0f}/s", ours.per_second / theirs.per_second, 8, False)
+        )
+
+    def chat(self) -> tuple[Server, str]:
+        port, admin = free_port(), free_port()
+        environment = {
+            "MARTLET_HTTP_ADDRESS": f"127.0.0.1:{port}",
+            "MARTLET_ADMIN_ADDRESS": f"127.0.0.1:{admin}",
+            "MARTLET_SECRET_FILE": str(self.folder / "secret"),
+            "MARTLET_LOOPS": "1",  # As many as uvicorn has.
+            "MARTLET_LOG_LEVEL": "warning",
+            # All sockets are one person's, who says much.
+            "MARTLET_CHAT_SOCKETS_PER_USER": str(2 * SOCKETS),
+            "MARTLET_CHAT_SENDS_PER_SECOND": "10000",
+        }
+        ready = f"http://127.0.0.1:{admin}/readyz"
+        server = Server([str(BINARIES / "martlet-chat")], environment, ready, self.folder / "chat.log")
+        return server, f"http://127.0.0.1:{port}"
+
+    def person(self) -> tuple[int, str]:
+        """A new account and its token."""
+        name = f"p{time.monotonic_ns()}"
+        body = {"username": name, "email": f"{name}@example.org", "password": name}
+        server, base = self.gateway()
+        with server:
+            answer = request_json(f"{base}/api/auth/local/register", body)
+        return answer["user"]["id"], answer["jwt"]
+
+    def room(self, person: int) -> str:
+        """A new room of one member; its name."""
+        room = self.sql("INSERT INTO rooms DEFAULT VALUES RETURNING id")
+        name = f"rep_{room}_ada"
+        self.sql(
+            f"UPDATE rooms SET wire_name = '{name}' WHERE id = {room};"
+            f"INSERT INTO room_members (room_id, user_id) VALUES ({room}, {person})"
+        )
+        return name
+
+    def socketio(self) -> None:
+        """What one says in a room of many sockets, until all have it; the next one then."""
+        person, token = self.person()
+        chat, base = self.chat()
+        port = free_port()
+        command = [sys.executable, "-m", "uvicorn", "socketio_app:app", "--app-dir", str(HERE), "--port", str(port)]
+        command += ["--no-access-log", "--log-level", "warning"]
+        url = f"http://127.0.0.1:{port}"
+        with chat:
+            peer = Server(command, {}, f"{url}/socket.io/?EIO=4&transport=polling", self.folder / "socketio.log")
+            with peer:
+                ours, theirs = self.in_turns(
+                    lambda: fan_out(chat, base, self.room(person), token),
+                    lambda: fan_out(peer, url, f"room{time.monotonic_ns()}", token),
+                )
+        self.notes.append(
+            f"Socket.IO: {SOCKETS} sockets, {MESSAGES} messages one after the other, room_messages with all texts so "
+            f"far; {ours.cpu_microseconds:.1f} µs of CPU a delivery, slowest message {ours.p99_milliseconds:.1f} ms; "
+            f"python-socketio {theirs.cpu_microseconds:.1f} µs, {theirs.p99_milliseconds:.1f} ms, and stores nothing"
+        )
+        self.rows.append(
+            Row(f"Socket.IO, {SOCKETS} in a room", f"{ours.per_second:,.0f} deliveries/s",
+                f"python-socketio {theirs.per_second:,.0f}/s", ours.per_second / theirs.per_second, 10, False)
         )
 
     def statement(self, loading: Future) -> tuple[str, int]:
@@ -234,6 +327,28 @@ class Bench:
         return float(re.search(r"tps = ([\d.]+)", said).group(1)) * PIPELINE  # type: ignore[union-attr]
 
 
+def fan_out(server: Server, url: str, room: str, token: str) -> Load:
+    """Messages one after the other to many sockets; the p99 is the slowest message."""
+    sockets = FanOut(url, SOCKETS, room, token)
+    sockets.say("the first")
+    used, begun, slowest = server.cpu_seconds(), time.monotonic(), 0.0
+    for number in range(MESSAGES):
+        one = time.monotonic()
+        sockets.say(f"message number {number} of some usual length, as people write them")
+        slowest = max(slowest, time.monotonic() - one)
+    seconds, used = time.monotonic() - begun, server.cpu_seconds() - used
+    sockets.close()
+    count = MESSAGES * SOCKETS
+    return Load(count, count / seconds, slowest * 1000, 0, used * 1e6 / count)
+
+
+def request_json(url: str, body: dict) -> dict:
+    data = json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
 def machine() -> str:
     model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1024**3
@@ -245,9 +360,12 @@ def main() -> None:
     bench = Bench(Path(os.environ["BENCH_FOLDER"]))
     print(f"Machine: {machine()}")
     print(f"Each load: {SECONDS} s, {CONNECTIONS} connections, the median of {ROUNDS} rounds in turns.", flush=True)
-    for measure in (bench.imports, bench.starts, bench.constant, bench.posting_by_id):
-        print(f"… {measure.__name__.replace('_', ' ')}", flush=True)
-        measure()
+    measures = (bench.imports, bench.starts, bench.constant, bench.posting_by_id, bench.postings_list, bench.socketio)
+    for measure in measures:
+        # The import makes the rows of the others.
+        if not ONLY or measure.__name__ in {"imports", *ONLY}:
+            print(f"… {measure.__name__.replace('_', ' ')}", flush=True)
+            measure()
     print()
     print(f"{'what':<34} {'Martlet':>22} {'beside':>30} {'ratio':>9}   target")
     for row in bench.rows:

@@ -85,6 +85,17 @@ public indirect enum EntryFilter: Sendable, Equatable {
     /// Whether there is any entry at its end that the viewer may see.
     case hasRelated(EntryRelation, Bool)
 
+    /// See `EntryQuery.isSameForEveryone`.
+    var isSameForEveryone: Bool {
+        switch self {
+        case .all(let filters), .any(let filters): filters.allSatisfy(\.isSameForEveryone)
+        case .not(let filter): filter.isSameForEveryone
+        case .compare: true
+        case .related(let relation, let filter): relation.isSameForEveryone && filter.isSameForEveryone
+        case .hasRelated(let relation, _): relation.isSameForEveryone
+        }
+    }
+
     public static func compare(_ field: EntryField, _ comparison: EntryComparison) throws(AppError) -> EntryFilter {
         .compare(try EntryCondition(field, comparison))
     }

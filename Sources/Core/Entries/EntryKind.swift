@@ -16,6 +16,9 @@ public enum EntryRelation: Sendable, Hashable, CaseIterable {
     /// The user's own, or the viewer's where both are in the same one.
     case userCompany
 
+    /// What is at its end does not depend on who looks.
+    var isSameForEveryone: Bool { self == .postingCompany || self == .companyLogo }
+
     public var from: EntryKind {
         switch self {
         case .postingCompany, .postingApplications: .posting

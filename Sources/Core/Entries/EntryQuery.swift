@@ -108,6 +108,15 @@ public struct EntryQuery: Sendable, Equatable {
             counted: counted, fields: fields, populate: populate)
     }
 
+    /// Whether all viewers, and who is nobody, get the same entries: only what is public is asked for, by public
+    /// relations.
+    public var isSameForEveryone: Bool {
+        let isPublic = kind == .posting || kind == .company || kind == .media && filter == nil
+        return isPublic && (filter?.isSameForEveryone ?? true)
+            && sort.allSatisfy { $0.path.allSatisfy(\.isSameForEveryone) }
+            && populate.allSatisfy { $0.key.isSameForEveryone && $0.value.isSameForEveryone }
+    }
+
     private let conditionCount: Int
     private let populateCount: Int
     private let populateDepth: Int

@@ -13,11 +13,23 @@ struct EntryAnswers: Sendable {
     let entries: any EntryRepository
     let clock: any ServiceClock
     let links: MediaLinks
+    private let shared = SharedAnswers()
+
+    init(entries: any EntryRepository, clock: any ServiceClock, links: MediaLinks) {
+        self.entries = entries
+        self.clock = clock
+        self.links = links
+    }
 
     /// `{data: [{id, attributes}], meta: {pagination}}`.
     /// - Throws: `invalid` with the path of what is wrong in the query, `refused` for what would take too long.
     func list(_ kind: EntryKind, _ request: HTTPRequest, viewer: User.ID?) async throws -> HTTPResponse {
         let query = try RestQuery(list: request.query, of: kind)
+        guard query.entries.isSameForEveryone else { return try await list(query, viewer: viewer) }
+        return try await shared.answer("\(kind)?\(request.query)") { try await list(query, viewer: nil) }
+    }
+
+    private func list(_ query: RestQuery, viewer: User.ID?) async throws -> HTTPResponse {
         let now = clock.now()
         let page = try await entries.entries(query.entries, viewer: viewer, now: now)
         let writer = EntryWriter(links: links, now: now, viewer: viewer)
