@@ -10,7 +10,7 @@ import WebSocket
 ///
 /// A session lives on the loop that opened it, which its sid names. Requests of it that come in on another loop hop
 /// there; a WebSocket that comes in on another loop is moved there with its descriptor. A sid of another instance is
-/// passed on (docs/decisions/0014-socketio.md).
+/// passed on (docs/decisions/0019-socketio.md).
 public final class EngineServer: Sendable {
     public static let path = "/socket.io"
 
