@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 CONNECT_SECONDS_MAX = 60
 ROUND_SECONDS_MAX = 60
-EVENT = b'42["room_messages"'
+SHOWN = 18  # The first bytes of a frame, which say what it is.
 
 
 @dataclass
@@ -24,8 +24,9 @@ class Member:
     stream: socket.socket
     rest: bytes = b""
     skip: int = 0
-    events: int = 0
     texts: list[bytes] = field(default_factory=list)
+    word: bytes = b""  # What it waits to hear; empty when it has.
+    end: bytes = b""  # Of what came, where a part of the word may stand.
 
     def send(self, text: str) -> None:
         """A masked text frame; the mask is zero, which leaves the text as it is."""
@@ -36,11 +37,17 @@ class Member:
         self.stream.setblocking(False)
 
     def read(self) -> None:
-        """Counts events; other frames, which are short, are kept in `texts`."""
-        data = self.rest + self.stream.recv(1 << 18)
-        at, end = 0, len(data)
-        if end == len(self.rest):
+        """Listens for the word. Frames that are no events, which are short, are kept in `texts`."""
+        received = self.stream.recv(1 << 18)
+        if not received:
             raise SystemExit("The server closed a socket.")
+        if self.word:
+            heard = self.end + received
+            if self.word in heard:
+                self.word = b""
+            self.end = heard[-len(self.word) :]
+        data = self.rest + received
+        at, end = 0, len(data)
         while True:
             passed = min(self.skip, end - at)
             at += passed
@@ -51,18 +58,14 @@ class Member:
             if size >= 126:
                 head = 4 if size == 126 else 10
                 size = int.from_bytes(data[at + 2 : at + head], "big")
-            seen = min(size, len(EVENT))
+            seen = min(size, SHOWN)
             if end - at < head + seen:
                 break
             body = data[at + head : at + head + seen]
-            if body == EVENT:
-                self.events += 1
-            elif body == b"2":
+            if body == b"2":
                 self.send("3")
-            else:
-                if end - at < head + size <= 1 << 17:
-                    break
-                self.texts.append(data[at + head : at + head + size])
+            elif not body.startswith(b"42"):
+                self.texts.append(body)
             at += head
             self.skip = size
         self.rest = data[at:]
@@ -92,7 +95,7 @@ class FanOut:
             member.send(f"40{json.dumps({'token': token})}")
             self.members[stream.fileno()] = member
             self.poll.register(stream.fileno(), select.EPOLLIN)
-        self.until(lambda: all(self.accepted(member) for member in self.members.values()), CONNECT_SECONDS_MAX)
+        self.until(lambda: all(map(self.accepted, self.members.values())), CONNECT_SECONDS_MAX)
         for member in self.members.values():
             member.send(f"42{json.dumps(['join_room', {'room': room}])}")
 
@@ -108,20 +111,15 @@ class FanOut:
             for descriptor, _ in self.poll.poll(1):
                 self.members[descriptor].read()
 
-    def say(self, text: str) -> None:
-        """Returns when every socket has heard of it."""
-        before = {descriptor: member.events for descriptor, member in self.members.items()}
-        waiting = set(before)
-        next(iter(self.members.values())).send(f"42{json.dumps(['send_message', {'room': self.room, 'text': text}])}")
-        deadline = time.monotonic() + ROUND_SECONDS_MAX
-        while waiting:
-            if time.monotonic() > deadline:
-                raise SystemExit(f"{len(waiting)} of {len(self.members)} sockets did not hear of a message.")
-            for descriptor, _ in self.poll.poll(1):
-                member = self.members[descriptor]
-                member.read()
-                if member.events > before[descriptor]:
-                    waiting.discard(descriptor)
+    def say(self, texts: list[str]) -> None:
+        """One says all this at once. Returns when every socket has heard the last of it."""
+        word = f"w{time.monotonic_ns()}"
+        for member in self.members.values():
+            member.word, member.end = word.encode(), b""
+        speaker = next(iter(self.members.values()))
+        for text in [*texts[:-1], f"{texts[-1]} {word}"]:
+            speaker.send(f"42{json.dumps(['send_message', {'room': self.room, 'text': text}])}")
+        self.until(lambda: not any(member.word for member in self.members.values()), ROUND_SECONDS_MAX)
 
     def close(self) -> None:
         self.poll.close()
