@@ -53,33 +53,34 @@ extension PostgresAlerts {
     public func collectDigests(now: Date, limit: Int) async throws -> Int {
         try await mapped {
             try await db.transaction { transaction in
-                let mails = try await transaction.first(
-                    """
-                    WITH due AS MATERIALIZED (
-                      SELECT a.id, a.user_id, a.cadence, u.time_zone, u.confirmed AND NOT u.blocked AS is_wanted
-                      FROM job_alerts a JOIN users u ON u.id = a.user_id
-                      WHERE a.state = 'active' AND a.next_digest_at <= \(now)
-                      ORDER BY a.next_digest_at LIMIT \(limit) FOR UPDATE OF a SKIP LOCKED),
-                    moved AS (
-                      UPDATE job_alerts a SET next_digest_at = next_digest_at(due.cadence, due.time_zone, \(now))
-                      FROM due WHERE a.id = due.id),
-                    taken AS (
-                      UPDATE alert_deliveries d SET pending = false FROM due
-                      WHERE d.alert_id = due.id AND d.pending RETURNING d.alert_id, d.posting_id),
-                    mail AS (
-                      INSERT INTO mails (message_id, user_id, alert_id, kind, posting_ids)
-                      SELECT gen_random_uuid() || '@' || \(mailDomain), due.user_id, due.id, 'alert_' || due.cadence,
-                             array_agg(s.posting_id ORDER BY s.published_at DESC, s.posting_id DESC)
-                      FROM taken JOIN due ON due.id = taken.alert_id AND due.is_wanted
-                      JOIN posting_search s ON s.posting_id = taken.posting_id AND s.expires_at > \(now)
-                      GROUP BY due.id, due.user_id, due.cadence
-                      RETURNING id),
-                    item AS (
-                      INSERT INTO work_items (kind, payload)
-                      SELECT \(WorkItem.Kind.sendMail.rawValue), jsonb_build_object('mail_id', id) FROM mail)
-                    SELECT count(*) FROM mail
-                    """
-                ) { try $0.get(0, as: Int.self) } ?? 0
+                let mails =
+                    try await transaction.first(
+                        """
+                        WITH due AS MATERIALIZED (
+                          SELECT a.id, a.user_id, a.cadence, u.time_zone, u.confirmed AND NOT u.blocked AS is_wanted
+                          FROM job_alerts a JOIN users u ON u.id = a.user_id
+                          WHERE a.state = 'active' AND a.next_digest_at <= \(now)
+                          ORDER BY a.next_digest_at LIMIT \(limit) FOR UPDATE OF a SKIP LOCKED),
+                        moved AS (
+                          UPDATE job_alerts a SET next_digest_at = next_digest_at(due.cadence, due.time_zone, \(now))
+                          FROM due WHERE a.id = due.id),
+                        taken AS (
+                          UPDATE alert_deliveries d SET pending = false FROM due
+                          WHERE d.alert_id = due.id AND d.pending RETURNING d.alert_id, d.posting_id),
+                        mail AS (
+                          INSERT INTO mails (message_id, user_id, alert_id, kind, posting_ids)
+                          SELECT gen_random_uuid() || '@' || \(mailDomain), due.user_id, due.id, 'alert_' || due.cadence,
+                                 array_agg(s.posting_id ORDER BY s.published_at DESC, s.posting_id DESC)
+                          FROM taken JOIN due ON due.id = taken.alert_id AND due.is_wanted
+                          JOIN posting_search s ON s.posting_id = taken.posting_id AND s.expires_at > \(now)
+                          GROUP BY due.id, due.user_id, due.cadence
+                          RETURNING id),
+                        item AS (
+                          INSERT INTO work_items (kind, payload)
+                          SELECT \(WorkItem.Kind.sendMail.rawValue), jsonb_build_object('mail_id', id) FROM mail)
+                        SELECT count(*) FROM mail
+                        """
+                    ) { try $0.get(0, as: Int.self) } ?? 0
                 if mails > 0 { try await transaction.wakeWorkers(notify: notify) }
                 return mails
             }

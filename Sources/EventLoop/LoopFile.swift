@@ -28,7 +28,9 @@ public final class LoopFile: Sendable {
         // Not blocking, so that opening a pipe nobody writes to cannot hold a thread of the pool.
         let flags = Int32(O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         let descriptor = Int32(
-            try await run(on: loop, "open \(path)") { uv_fs_open(loop.uv, $0, path, flags, 0, $1) } take: {
+            try await run(on: loop, "open \(path)") {
+                uv_fs_open(loop.uv, $0, path, flags, 0, $1)
+            } take: {
                 $0.pointee.result
             })
         var stat = uv_stat_t()

@@ -35,11 +35,6 @@ public struct PostgresCell {
     /// The type's number in `pg_type`.
     public let type: UInt32
 
-    init(bytes: UnsafeRawBufferPointer, type: UInt32) {
-        self.bytes = bytes
-        self.type = type
-    }
-
     public func mismatch(_ wanted: String) -> PostgresCellError { .mismatch(type: type, wanted: wanted) }
 
     /// The big-endian number at the start. The caller has checked the length.

@@ -68,7 +68,8 @@ struct MailWriter {
             var column = 0
             while let byte = part.popFirst() {
                 // A space at the end of a line would be lost on the way.
-                let literal = (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "=")
+                let literal =
+                    (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "=")
                     || (byte == 0x20 || byte == 0x09) && !part.isEmpty
                 let width = literal ? 1 : 3
                 // One column is kept for the "=" of a soft break.
@@ -92,7 +93,8 @@ struct MailWriter {
     static func clean(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
-            let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+            let isControl =
+                scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
                 || scalar.value == 0x2028 || scalar.value == 0x2029
             scalars.append(isControl ? " " : scalar)
         }

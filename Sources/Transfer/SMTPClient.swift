@@ -129,7 +129,8 @@ public struct SMTPClient: Sendable {
     static func error(_ code: CURLcode, reply: Int, text: String) -> SMTPError? {
         guard code != CURLE_OK else { return nil }
         // A reply decides only where the server spoke last: a lost connection after a 354 is a matter of later.
-        let spoken = code == CURLE_SEND_ERROR || code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_LOGIN_DENIED
+        let spoken =
+            code == CURLE_SEND_ERROR || code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_LOGIN_DENIED
             || code == CURLE_REMOTE_ACCESS_DENIED
         guard spoken, (500...599).contains(reply) else { return .temporary(code: reply, text) }
         if text.hasPrefix("RCPT failed") { return .recipientRefused(code: reply, text) }

@@ -8,9 +8,10 @@ final class Deflater {
 
     init() {
         // A raw stream (negative window bits), as §7.2.1 wants.
-        ready = deflateInit2_(
-            &stream, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
-            Int32(MemoryLayout<z_stream>.size)) == Z_OK
+        ready =
+            deflateInit2_(
+                &stream, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+                Int32(MemoryLayout<z_stream>.size)) == Z_OK
     }
 
     deinit {

@@ -17,7 +17,12 @@ public struct FrameReader {
     }
 
     private enum Opcode: UInt8 {
-        case continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10
+        case continuation = 0
+        case text = 1
+        case binary = 2
+        case close = 8
+        case ping = 9
+        case pong = 10
         var isControl: Bool { rawValue >= 8 }
     }
 

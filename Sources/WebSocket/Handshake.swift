@@ -36,7 +36,8 @@ public struct WebSocketHandshake: Equatable, Sendable {
             throw HTTPError(400, "No offered subprotocol is spoken here: " + protocols.joined(separator: ", "))
         }
         acceptKey = Self.accept(keys[0])
-        self.compression = compression
+        self.compression =
+            compression
             && request.headers.all("Sec-WebSocket-Extensions").flatMap { Self.split($0, by: ",") }
                 .contains(where: Self.isOurs)
     }

@@ -96,7 +96,8 @@ struct ChatTests {
         try await withInstances(users: 2, rooms: [[1, 2]]) { instances, _ in
             let one = try await instances[0].client(user: 1)
             let two = try await instances[1].client(user: 2)
-            let bodies = [7_999, 8_000, 8_001, 65_536].map { String(repeating: "x", count: $0) }
+            let bodies =
+                [7_999, 8_000, 8_001, 65_536].map { String(repeating: "x", count: $0) }
                 + [String(repeating: "🦆", count: 16_384), "\u{1F469}\u{200D}\u{1F680} ä ｶ"]
             for (index, body) in bodies.enumerated() {
                 one.send(1, "\(index)", body)

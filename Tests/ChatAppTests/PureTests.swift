@@ -25,27 +25,33 @@ struct ClientFrameTests {
 
     @Test("each type is read, in any order, with white space, escapes and unknown members")
     func accepted() throws {
-        #expect(try parse(#"{"type":"hello","token":"t","resume":{"1":0,"22":9}}"#)
-            == .hello(token: "t", resume: [Room.ID(1): 0, Room.ID(22): 9]))
-        let send = #" { "body" : "a\n\u00e4\ud83e\udd86\/" , "new":[{"x":[1,-2.5e3,null,true]}], "#
+        #expect(
+            try parse(#"{"type":"hello","token":"t","resume":{"1":0,"22":9}}"#)
+                == .hello(token: "t", resume: [Room.ID(1): 0, Room.ID(22): 9]))
+        let send =
+            #" { "body" : "a\n\u00e4\ud83e\udd86\/" , "new":[{"x":[1,-2.5e3,null,true]}], "#
             + #""id":"i", "room" : 7 ,"type":"send"} "#
-        #expect(try parse(send)
-            == .send(room: Room.ID(7), clientID: "i", body: "a\nä🦆/"))
-        #expect(try parse(#"{"type":"history","room":1,"before":5,"limit":2}"#)
-            == .history(room: Room.ID(1), before: 5, limit: 2))
+        #expect(
+            try parse(send)
+                == .send(room: Room.ID(7), clientID: "i", body: "a\nä🦆/"))
+        #expect(
+            try parse(#"{"type":"history","room":1,"before":5,"limit":2}"#)
+                == .history(room: Room.ID(1), before: 5, limit: 2))
         #expect(try parse(#"{"type":"read","room":1,"seq":3}"#) == .read(room: Room.ID(1), seq: 3))
         #expect(try parse(#"{"type":"typing","room":1}"#) == .typing(room: Room.ID(1)))
     }
 
-    @Test("what is no JSON or not the type's members is refused", arguments: [
-        "", "null", "[]", "{", "{}", #"{"type":"send"}"#, #"{"type":"typing","room":1}x"#,
-        #"{"type":"typing","room":1,}"#, #"{"type":"typing","room":01}"#, #"{"type":"typing","room":1e3}"#,
-        #"{"type":"typing","room":9223372036854775808}"#,
-        #"{"type":"typing","room":"1"}"#, "{\"type\":\"typing\u{1}\"}", #"{"type":"a\q"}"#, #"{"type":"\ud83e"}"#,
-        #"{"type":"hello","token":"t","resume":{"x":1}}"#, #"{"type":"hello","token":"t","resume":{"1":-1}}"#,
-        #"{"type":"hello","token":"t","resume":{"1":1,"2":1,"3":1,"4":1}}"#, #"{'type':'typing'}"#,
-        #"{"type":"typing","room":1,"x":tru}"#, #"{"x":"# + String(repeating: "[", count: 100),
-    ])
+    @Test(
+        "what is no JSON or not the type's members is refused",
+        arguments: [
+            "", "null", "[]", "{", "{}", #"{"type":"send"}"#, #"{"type":"typing","room":1}x"#,
+            #"{"type":"typing","room":1,}"#, #"{"type":"typing","room":01}"#, #"{"type":"typing","room":1e3}"#,
+            #"{"type":"typing","room":9223372036854775808}"#,
+            #"{"type":"typing","room":"1"}"#, "{\"type\":\"typing\u{1}\"}", #"{"type":"a\q"}"#, #"{"type":"\ud83e"}"#,
+            #"{"type":"hello","token":"t","resume":{"x":1}}"#, #"{"type":"hello","token":"t","resume":{"1":-1}}"#,
+            #"{"type":"hello","token":"t","resume":{"1":1,"2":1,"3":1,"4":1}}"#, #"{'type':'typing'}"#,
+            #"{"type":"typing","room":1,"x":tru}"#, #"{"x":"# + String(repeating: "[", count: 100),
+        ])
     func refused(text: String) {
         #expect(throws: ClientFrame.Fault.self) { try parse(text) }
     }
@@ -85,8 +91,10 @@ struct WakeHintTests {
     func roundTrip() {
         let few = WakeHint.text(sender: "chat-1.x", messages: [Room.ID(1), Room.ID(22)], memberships: [Room.ID(3)])
         #expect(few == "chat-1.x:1,22,-3")
-        #expect(WakeHint(few) == .rooms(
-            sender: "chat-1.x", messages: [Room.ID(1), Room.ID(22)], memberships: [Room.ID(3)]))
+        #expect(
+            WakeHint(few)
+                == .rooms(
+                    sender: "chat-1.x", messages: [Room.ID(1), Room.ID(22)], memberships: [Room.ID(3)]))
         let many = WakeHint.text(sender: "chat-1", messages: (1...21).map { Room.ID($0) })
         #expect(WakeHint(many) == .anything(sender: "chat-1"))
         let long = WakeHint.text(sender: "c", messages: (0..<20).map { Room.ID(.max - $0) })
@@ -98,7 +106,8 @@ struct WakeHintTests {
         #expect(read == Array(typing.prefix(read.count)) && !read.isEmpty)
     }
 
-    @Test("anything else says that anything may have changed", arguments: ["", "x", ":", "a:", "a:1,x", "a:0", "a:1,,"])
+    @Test(
+        "anything else says that anything may have changed", arguments: ["", "x", ":", "a:", "a:1,x", "a:0", "a:1,,"])
     func others(payload: String) {
         if case .rooms(_, let messages, let memberships) = WakeHint(payload) {
             // Empty items are passed over, which loses nothing.
@@ -188,7 +197,10 @@ struct RoomPositionsTests {
             guard let delivery else { return }
             let room = delivery.room.value
             for hub in 0...2 where delivery.hubs.contains(hub) {
-                guard var last = given[room]?[hub] else { return isRight = false }
+                guard var last = given[room]?[hub] else {
+                    isRight = false
+                    return
+                }
                 for message in delivery.messages {
                     if message.seq != last + 1 { isRight = false }
                     last = message.seq

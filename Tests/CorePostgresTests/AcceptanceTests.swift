@@ -34,10 +34,11 @@ struct AcceptanceTests {
                 User.ID(try $0.get(0, as: Int64.self))
             }
             #expect(members == [scene.representative.id, scene.applicant.id, recruiter.id].sorted())
-            #expect(try await world.strings(
-                "SELECT concat_ws('|', room_id, seq, sender_id, kind, body) FROM messages") == [
-                "\(room)|1|0|system|Application accepted"
-            ])
+            #expect(
+                try await world.strings(
+                    "SELECT concat_ws('|', room_id, seq, sender_id, kind, body) FROM messages") == [
+                        "\(room)|1|0|system|Application accepted"
+                    ])
             #expect(try await world.count("SELECT last_seq FROM rooms") == 1)
             #expect(try await world.count("SELECT room_ids[1] FROM room_changes") == Int(room.value))
             #expect(try await world.count("SELECT count(*) FROM room_changes") == 1)

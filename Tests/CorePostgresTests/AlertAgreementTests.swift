@@ -27,7 +27,8 @@ import Testing
             let place = one(of: AlertAgreementTests.places)
             let isPlaced = maybe(0.8)
             let maximum = Int64.random(in: 1_000_000...15_000_000)
-            let salary = maybe(0.5)
+            let salary =
+                maybe(0.5)
                 ? try Salary(minimum: 1_000_000, maximum: maximum, currency: "EUR", period: .year) : nil
             return try JobPosting.Terms(
                 employmentType: one(of: ["Full Time", "Contract", ""]), environment: one(of: ["remote", "hybrid", ""]),

@@ -72,10 +72,11 @@ struct ApplicationsTests {
             let first = try #require(outcomes.successes().first)
             #expect(outcomes.successes().count == 1)
             #expect(outcomes.refusals() == Array(repeating: .conflict, count: 49))
-            let locations = Set(outcomes.compactMap { outcome -> String? in
-                guard case .failure(let error) = outcome else { return nil }
-                return (error as? AppError)?.location
-            })
+            let locations = Set(
+                outcomes.compactMap { outcome -> String? in
+                    guard case .failure(let error) = outcome else { return nil }
+                    return (error as? AppError)?.location
+                })
             #expect(locations == ["/api/applications/\(first.id)"])
             for table: SQL in [
                 "SELECT count(*) FROM applications", "SELECT count(*) FROM media",
@@ -229,9 +230,10 @@ struct ApplicationsTests {
             await refused(.notFound) { try await world.postings.find(scene.posting.id, viewer: nil) }
             #expect(try await world.applications.mine(of: scene.applicant.id).map(\.application.id) == [kept.id])
             await refused(.notFound) { try await world.media.find(application.cv.id) }
-            #expect(try await world.items() == [
-                #"delete_files {"keys": ["up/\#(application.cv.hash)", "va/t"]}"#
-            ])
+            #expect(
+                try await world.items() == [
+                    #"delete_files {"keys": ["up/\#(application.cv.hash)", "va/t"]}"#
+                ])
             #expect(try await world.count("SELECT count(*) FROM posting_search") == 1)
             // What was said stays with those who said it.
             #expect(try await world.count("SELECT count(*) FROM rooms WHERE application_id IS NULL") == 1)

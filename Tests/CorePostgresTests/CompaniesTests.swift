@@ -30,10 +30,11 @@ struct CompaniesTests {
                 Company.Draft(name: "Beta"), logo: logo("b"), representative: jane.id)
             #expect(replaced.logo?.hash == "b")
             #expect(try await world.count("SELECT count(*) FROM media") == 1)
-            #expect(try await world.items() == [
-                #"process_upload {"media_id": \#(company.logo!.id)}"#,
-                #"process_upload {"media_id": \#(replaced.logo!.id)}"#, #"delete_files {"keys": ["up/a"]}"#,
-            ])
+            #expect(
+                try await world.items() == [
+                    #"process_upload {"media_id": \#(company.logo!.id)}"#,
+                    #"process_upload {"media_id": \#(replaced.logo!.id)}"#, #"delete_files {"keys": ["up/a"]}"#,
+                ])
             await refused(.notFound) { try await world.companies.find(Company.ID(noSuchID)) }
             await refused(.notFound) {
                 try await world.companies.save(draft, logo: nil, representative: User.ID(noSuchID))

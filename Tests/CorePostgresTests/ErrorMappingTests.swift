@@ -57,19 +57,20 @@ struct ErrorMappingTests {
     @Test("every constraint of the schema has been decided about: an answer for the client, or a bug")
     func decided() async throws {
         try await withTestDatabase { _, database in
-            let names = Set(try await database.run(
-                """
-                SELECT conname FROM pg_constraint WHERE conrelid::regclass::text = ANY (
-                  '{users,sessions,session_refresh_tokens,audit_log,media,media_variants,companies,company_members,
-                    job_postings,applications,application_events}')
-                UNION
-                SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
-                JOIN pg_class t ON t.oid = x.indrelid
-                WHERE x.indisunique AND t.relname = ANY (
-                  '{users,sessions,session_refresh_tokens,audit_log,media,media_variants,companies,company_members,
-                    job_postings,applications,application_events}')
-                """
-            ).map { $0[0]! })
+            let names = Set(
+                try await database.run(
+                    """
+                    SELECT conname FROM pg_constraint WHERE conrelid::regclass::text = ANY (
+                      '{users,sessions,session_refresh_tokens,audit_log,media,media_variants,companies,company_members,
+                        job_postings,applications,application_events}')
+                    UNION
+                    SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
+                    JOIN pg_class t ON t.oid = x.indrelid
+                    WHERE x.indisunique AND t.relname = ANY (
+                      '{users,sessions,session_refresh_tokens,audit_log,media,media_variants,companies,company_members,
+                        job_postings,applications,application_events}')
+                    """
+                ).map { $0[0]! })
             let answered = names.filter { code(PostgresError(sqlState: "23514", constraint: $0)) != nil }
             #expect(names.subtracting(answered) == Self.bugs)
             #expect(answered.count > 25)
@@ -85,9 +86,10 @@ struct ErrorMappingTests {
         let named = source.matches(of: /"(\w+_(?:key|length|lower|known|fkey|count))"/).map { String($0.1) }
         #expect(named.count > 30)
         try await withTestDatabase { _, database in
-            let there = Set(try await database.run(
-                "SELECT conname FROM pg_constraint UNION SELECT relname FROM pg_class WHERE relkind = 'i'"
-            ).map { $0[0]! })
+            let there = Set(
+                try await database.run(
+                    "SELECT conname FROM pg_constraint UNION SELECT relname FROM pg_class WHERE relkind = 'i'"
+                ).map { $0[0]! })
             #expect(Set(named).subtracting(there) == [])
         }
     }

@@ -58,10 +58,12 @@ import Testing
         }
     }
 
-    @Test("what ended between the match and the sending is not sent", arguments: [
-        "UPDATE job_alerts SET state = 'unsubscribed'", "UPDATE users SET blocked = true",
-        "UPDATE posting_search SET expires_at = now()", "DELETE FROM job_postings",
-    ])
+    @Test(
+        "what ended between the match and the sending is not sent",
+        arguments: [
+            "UPDATE job_alerts SET state = 'unsubscribed'", "UPDATE users SET blocked = true",
+            "UPDATE posting_search SET expires_at = now()", "DELETE FROM job_postings",
+        ])
     func dropped(change: String) async throws {
         try await withTestDatabase { db, test in
             let told = try await tell(db, PostingSearch(q: "swift"), terms: JobPosting.Terms())

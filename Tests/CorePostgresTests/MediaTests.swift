@@ -71,8 +71,9 @@ struct MediaTests {
         try await withTestDatabase { db in
             let scene = try await Scene(db)
             let (world, application) = (scene.world, try await scene.applied())
-            #expect(try await world.media.finish(
-                application.cv.id, .rejected(reason: "not_a_pdf", message: "This is no PDF.")))
+            #expect(
+                try await world.media.finish(
+                    application.cv.id, .rejected(reason: "not_a_pdf", message: "This is no PDF.")))
             let detail = try await world.applications.find(application.id, viewer: scene.representative.id)
             #expect(detail.application.status == .initiated)
             #expect(detail.application.cv.state == .rejected && detail.application.cv.rejection == "not_a_pdf")

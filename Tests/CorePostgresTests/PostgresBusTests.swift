@@ -1,6 +1,6 @@
 import CorePostgres
-import Testing
 import TestSupport
+import Testing
 
 @Suite("The bus")
 struct PostgresBusTests {

@@ -39,13 +39,18 @@ struct RacesTests {
 
     @Test("a reader that follows the bound misses no revocation of many that commit in any order")
     func revocationsFollowed() async throws {
-        try await withTestDatabase(configure: { $0.writeMax = 4; $0.leasedMax = 6 }) { db, _ in
+        try await withTestDatabase(configure: {
+            $0.writeMax = 4
+            $0.leasedMax = 6
+        }) { db, _ in
             let world = World(db)
             let jane = try await world.user("jane")
             var ids: [Core.Session.ID] = []
             for _ in 0..<60 {
-                ids.append(try await world.sessions.start(
-                    .long, user: jane.id, refreshHash: nil, expiresAt: future).id)
+                ids.append(
+                    try await world.sessions.start(
+                        .long, user: jane.id, refreshHash: nil, expiresAt: future
+                    ).id)
             }
             let all = ids
             let follower = Task {
@@ -132,7 +137,10 @@ struct RacesTests {
 
     @Test("a change that waits too long for another's lock is unavailable, not a hang")
     func lockTimeout() async throws {
-        try await withTestDatabase(configure: { $0.leasedMax = 4; $0.lockMilliseconds = 50 }) { db, _ in
+        try await withTestDatabase(configure: {
+            $0.leasedMax = 4
+            $0.lockMilliseconds = 50
+        }) { db, _ in
             let scene = try await Scene(db)
             try await db.transaction { transaction in
                 _ = try await transaction.execute("SELECT id FROM job_postings FOR UPDATE")

@@ -64,8 +64,9 @@ struct PostingTests {
         #expect(refusal { try JobPosting.Terms(skills: [""]) }?.issues.first?.path == ["skills"])
         #expect(refusal { try JobPosting.Terms(skills: [String(repeating: "a", count: 81)]) } != nil)
         #expect(refusal { try JobPosting.Terms(applyURL: "javascript:alert(1)") } != nil)
-        #expect(refusal { try JobPosting.Draft(title: "", safeDescription: "", terms: terms) }?.message
-            == "name is required.")
+        #expect(
+            refusal { try JobPosting.Draft(title: "", safeDescription: "", terms: terms) }?.message
+                == "name is required.")
         let long = String(repeating: "a", count: 100_001)
         #expect(refusal { try JobPosting.Draft(title: "a", safeDescription: long, terms: terms) } != nil)
         #expect(try JobPosting.Draft(title: "a", safeDescription: "", terms: terms).state == .published)

@@ -21,9 +21,10 @@ struct TextTests {
     func controls() throws {
         #expect(try Self.text.accept("a\r\nb\tc\u{2028}d") == "a\r\nb\tc\u{2028}d")
         for bad in ["a\u{0}b", "a\u{1B}b", "a\u{7F}b", "a\u{9B}b"] {
-            #expect(refusal { try Self.text.accept(bad) }?.issues == [
-                AppError.Issue(path: ["bio"], message: "bio may not have control characters.")
-            ])
+            #expect(
+                refusal { try Self.text.accept(bad) }?.issues == [
+                    AppError.Issue(path: ["bio"], message: "bio may not have control characters.")
+                ])
         }
         for bad in ["a\nb", "a\tb", "a\u{85}b", "a\u{2028}b", "a\u{2029}b"] {
             #expect(refusal { try Self.line.accept(bad) }?.code == .invalid)

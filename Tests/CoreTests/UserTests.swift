@@ -70,8 +70,9 @@ struct UserTests {
         let change = try User.Change(username: " jane ", email: "J@Example.org")
         #expect(change.username == "jane" && change.email == "j@example.org" && change.firstName == nil)
         let long = String(repeating: "a", count: 256)
-        #expect(refusal { try User.Draft(username: "jane", email: "j@example.org", password: "secret", lastName: long) }
-            != nil)
+        #expect(
+            refusal { try User.Draft(username: "jane", email: "j@example.org", password: "secret", lastName: long) }
+                != nil)
         #expect(refusal { try User.Change(lastName: long) }?.issues.first?.path == ["last_name"])
         #expect(refusal { try User.Change(phoneNumber: "1\n2") }?.issues.first?.path == ["phone_number"])
         #expect(refusal { try User.Change(username: "a@b") } != nil)

@@ -108,17 +108,21 @@ struct EventLoopTests {
         pool.stop()
     }
 
-    @Test("addresses are numeric, with a port in range", arguments: [
-        ("127.0.0.1:80", "127.0.0.1:80"), (":8080", "0.0.0.0:8080"), ("[::1]:1", "[::1]:1"),
-        ("localhost:5", "127.0.0.1:5"),
-    ])
+    @Test(
+        "addresses are numeric, with a port in range",
+        arguments: [
+            ("127.0.0.1:80", "127.0.0.1:80"), (":8080", "0.0.0.0:8080"), ("[::1]:1", "[::1]:1"),
+            ("localhost:5", "127.0.0.1:5"),
+        ])
     func address(text: String, expected: String) {
         #expect(SocketAddress(text)?.description == expected)
     }
 
-    @Test("other addresses are refused", arguments: [
-        "", "80", "example.com:80", "1.2.3:80", "127.0.0.1:65536", "::1:x",
-    ])
+    @Test(
+        "other addresses are refused",
+        arguments: [
+            "", "80", "example.com:80", "1.2.3:80", "127.0.0.1:65536", "::1:x",
+        ])
     func addressRefused(text: String) {
         #expect(SocketAddress(text) == nil)
     }

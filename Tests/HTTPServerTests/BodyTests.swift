@@ -104,7 +104,9 @@ struct BodyTests {
                 if seen.withLock({ seen in
                     seen.append(error)
                     return seen.count == 3
-                }) { latch.open() }
+                }) {
+                    latch.open()
+                }
                 throw error
             }
         }) { server in

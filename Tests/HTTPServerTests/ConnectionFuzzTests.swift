@@ -13,25 +13,28 @@ struct ConnectionFuzzTests {
         limits.pipelinedBytesMax = 16
         limits.unsentBytesMax = 64
         limits.requestsPerConnectionMax = 5
-        try await withServer(limits: limits, handler: { request in
-            switch request.path.utf8.count % 5 {
-            case 0: return try await echo(request)
-            case 1: return HTTPResponse(status: 200)
-            case 2:
-                await Task.yield()
-                return try await echo(request)
-            case 3:
-                return HTTPResponse(
-                    status: 200,
-                    body: .stream { writer in
-                        for _ in 0..<5 {
-                            try await writer.write([UInt8](repeating: 65, count: 30))
-                            await Task.yield()
-                        }
-                    })
-            default: throw HTTPError(418, "No.")
+        try await withServer(
+            limits: limits,
+            handler: { request in
+                switch request.path.utf8.count % 5 {
+                case 0: return try await echo(request)
+                case 1: return HTTPResponse(status: 200)
+                case 2:
+                    await Task.yield()
+                    return try await echo(request)
+                case 3:
+                    return HTTPResponse(
+                        status: 200,
+                        body: .stream { writer in
+                            for _ in 0..<5 {
+                                try await writer.write([UInt8](repeating: 65, count: 30))
+                                await Task.yield()
+                            }
+                        })
+                default: throw HTTPError(418, "No.")
+                }
             }
-        }) { server in
+        ) { server in
             var random = SeededGenerator(seed: seed)
             for round in 0..<150 {
                 var bytes = Array(HTTPParserPropertyTests.streams[round % 5].utf8)

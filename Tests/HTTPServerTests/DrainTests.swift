@@ -70,10 +70,13 @@ struct DrainTests {
 
     @Test("under load loses no request that a client could send", .timeLimit(.minutes(1)))
     func underLoad() async throws {
-        try await withServer(loops: 2, handler: { request in
-            await Task.yield()
-            return HTTPResponse(status: 200)
-        }) { server in
+        try await withServer(
+            loops: 2,
+            handler: { request in
+                await Task.yield()
+                return HTTPResponse(status: 200)
+            }
+        ) { server in
             let answered = Counter()
             let lost = Counter()
             let warm = Latch()

@@ -213,16 +213,19 @@ struct LifecycleTests {
 
     @Test("keeps a handler on its loop, across waits and in child tasks")
     func onLoop() async throws {
-        try await withServer(loops: 2, handler: { request in
-            let loop = request.loop
-            var here = [loop.isCurrent]
-            await Task.yield()
-            here.append(loop.isCurrent)
-            async let child = { loop.isCurrent }()
-            here.append(await child)
-            here.append(loop.isCurrent)
-            return HTTPResponse(status: here.allSatisfy { $0 } ? 200 : 500, body: .bytes(bytes("\(here)")))
-        }) { server in
+        try await withServer(
+            loops: 2,
+            handler: { request in
+                let loop = request.loop
+                var here = [loop.isCurrent]
+                await Task.yield()
+                here.append(loop.isCurrent)
+                async let child = { loop.isCurrent }()
+                here.append(await child)
+                here.append(loop.isCurrent)
+                return HTTPResponse(status: here.allSatisfy { $0 } ? 200 : 500, body: .bytes(bytes("\(here)")))
+            }
+        ) { server in
             for _ in 0..<8 {
                 let answer = try await server.connect().ask(Self.get)
                 #expect(answer.status == 200, "\(answer.text)")

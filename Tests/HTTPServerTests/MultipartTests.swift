@@ -58,14 +58,16 @@ struct MultipartTests {
         for split in 1..<body.utf8.count { #expect(parse(body, pieces: [split, .max]) == expected, "at \(split)") }
     }
 
-    @Test("are refused when malformed or cut off", arguments: [
-        "", "x", "--b", "--b\r\n", "--b\r\nA: 1", "--b\r\nA: 1\r\n\r\n", "--b\r\nA: 1\r\n\r\nx",
-        "--c\r\n\r\nx\r\n--c--",
-        "--b\r\nA: 1\r\n\r\nx\r\n--b", "--b\r\nA: 1\r\n\r\nx\r\n--b-", "--b\r\nA: 1\r\n\r\nx\n--b--\n",
-        "--bx\r\n\r\n\r\n--b--", "--b\n\r\n\r\nx\r\n--b--", "--b\r\nA 1\r\n\r\nx\r\n--b--",
-        "--b\r\n: 1\r\n\r\nx\r\n--b--", "--b\r\nA: 1\r\n B\r\n\r\nx\r\n--b--", "--b\r\nA: \u{0}\r\n\r\nx\r\n--b--",
-        "--b\r\nA: 1\rB: 2\r\n\r\nx\r\n--b--", "--b\r\nA: 1\nB: 2\r\n\r\nx\r\n--b--",
-    ])
+    @Test(
+        "are refused when malformed or cut off",
+        arguments: [
+            "", "x", "--b", "--b\r\n", "--b\r\nA: 1", "--b\r\nA: 1\r\n\r\n", "--b\r\nA: 1\r\n\r\nx",
+            "--c\r\n\r\nx\r\n--c--",
+            "--b\r\nA: 1\r\n\r\nx\r\n--b", "--b\r\nA: 1\r\n\r\nx\r\n--b-", "--b\r\nA: 1\r\n\r\nx\n--b--\n",
+            "--bx\r\n\r\n\r\n--b--", "--b\n\r\n\r\nx\r\n--b--", "--b\r\nA 1\r\n\r\nx\r\n--b--",
+            "--b\r\n: 1\r\n\r\nx\r\n--b--", "--b\r\nA: 1\r\n B\r\n\r\nx\r\n--b--", "--b\r\nA: \u{0}\r\n\r\nx\r\n--b--",
+            "--b\r\nA: 1\rB: 2\r\n\r\nx\r\n--b--", "--b\r\nA: 1\nB: 2\r\n\r\nx\r\n--b--",
+        ])
     func refused(body: String) {
         #expect(parse(body).last == "400", "\(parse(body))")
         #expect(parse(body, pieces: [1]).last == "400")
@@ -120,19 +122,23 @@ struct MultipartTests {
         }
     }
 
-    @Test("header values have parameters, quoted or not", arguments: [
-        ("form-data; name=a", ["name": "a"]), ("form-data;name=\"a;b\" ; x=y", ["name": "a;b", "x": "y"]),
-        ("form-data; name=\"a\\\"b\\\\c\\d\"", ["name": "a\"b\\c\\d"]), ("form-data", [:]), ("form-data;", [:]),
-        ("form-data; NAME=\"é\"; filename*=UTF-8''x", ["name": "é", "filename*": "UTF-8''x"]),
-    ])
+    @Test(
+        "header values have parameters, quoted or not",
+        arguments: [
+            ("form-data; name=a", ["name": "a"]), ("form-data;name=\"a;b\" ; x=y", ["name": "a;b", "x": "y"]),
+            ("form-data; name=\"a\\\"b\\\\c\\d\"", ["name": "a\"b\\c\\d"]), ("form-data", [:]), ("form-data;", [:]),
+            ("form-data; NAME=\"é\"; filename*=UTF-8''x", ["name": "é", "filename*": "UTF-8''x"]),
+        ])
     func headerValue(text: String, expected: [String: String]) {
         #expect(HeaderValue(text)?.parameters == expected)
     }
 
-    @Test("header values that are malformed are nothing", arguments: [
-        "", "; a=b", "form-data; name", "form-data; =a", "form-data; name=", "form-data; name=\"a", "a; b=c d",
-        "a; b=1; b=2",
-    ])
+    @Test(
+        "header values that are malformed are nothing",
+        arguments: [
+            "", "; a=b", "form-data; name", "form-data; =a", "form-data; name=", "form-data; name=\"a", "a; b=c d",
+            "a; b=1; b=2",
+        ])
     func headerValueRefused(text: String) {
         #expect(HeaderValue(text) == nil)
     }

@@ -34,19 +34,21 @@ struct RouterTests {
         }
     }
 
-    @Test("finds the route, what is written out before what is named", arguments: [
-        (HTTPMethod.get, "/", "/ "), (.get, "/api/jobs", "/api/jobs "), (.get, "/api/jobs/", "/api/jobs "),
-        (.head, "/api/jobs?x=1", "/api/jobs "), (.get, "/api/jobs/7", "/api/jobs/:id id=7"),
-        (.get, "/api/jobs/7/", "/api/jobs/:id id=7"), (.get, "/api/jobs/new", "/api/jobs/new "),
-        (.get, "/api/jobs/a%20b", "/api/jobs/:id id=a b"),
-        (.get, "/api/jobs/new/notes/3", "/api/jobs/:job/notes/:note job=new,note=3"),
-        (.get, "/files/a/b.txt", "/files/*path path=a/b.txt"),
-        (.delete, "/api/users/1", "/api/:kind/:id id=1,kind=users"),
-        (.get, "/none", "404 "), (.get, "//", "404 "), (.get, "/api/jobs//", "404 "), (.get, "/api//jobs", "404 "),
-        (.get, "/files", "404 "), (.get, "/API/jobs", "404 "), (.get, "/api/jobs/7/notes", "404 "),
-        (.delete, "/api/jobs", "405 GET, HEAD, POST"), (.post, "/", "405 GET, HEAD"),
-        (.post, "/api/users/1", "405 DELETE"),
-    ])
+    @Test(
+        "finds the route, what is written out before what is named",
+        arguments: [
+            (HTTPMethod.get, "/", "/ "), (.get, "/api/jobs", "/api/jobs "), (.get, "/api/jobs/", "/api/jobs "),
+            (.head, "/api/jobs?x=1", "/api/jobs "), (.get, "/api/jobs/7", "/api/jobs/:id id=7"),
+            (.get, "/api/jobs/7/", "/api/jobs/:id id=7"), (.get, "/api/jobs/new", "/api/jobs/new "),
+            (.get, "/api/jobs/a%20b", "/api/jobs/:id id=a b"),
+            (.get, "/api/jobs/new/notes/3", "/api/jobs/:job/notes/:note job=new,note=3"),
+            (.get, "/files/a/b.txt", "/files/*path path=a/b.txt"),
+            (.delete, "/api/users/1", "/api/:kind/:id id=1,kind=users"),
+            (.get, "/none", "404 "), (.get, "//", "404 "), (.get, "/api/jobs//", "404 "), (.get, "/api//jobs", "404 "),
+            (.get, "/files", "404 "), (.get, "/API/jobs", "404 "), (.get, "/api/jobs/7/notes", "404 "),
+            (.delete, "/api/jobs", "405 GET, HEAD, POST"), (.post, "/", "405 GET, HEAD"),
+            (.post, "/api/users/1", "405 DELETE"),
+        ])
     func finds(method: HTTPMethod, path: String, expected: String) async throws {
         #expect(try await ask(method, path, of: router()) == expected)
     }
@@ -57,9 +59,10 @@ struct RouterTests {
         router.on(.post, "/small", bodyMax: 3, echo)
         router.on(.post, "/large/:id", bodyMax: 2_000_000, echo)
         router.on(.post, "/plain", echo)
-        #expect(router.routes.map { "\($0.method) \($0.pattern)" } == [
-            "POST /small", "POST /large/:id", "POST /plain",
-        ])
+        #expect(
+            router.routes.map { "\($0.method) \($0.pattern)" } == [
+                "POST /small", "POST /large/:id", "POST /plain",
+            ])
         let routes = router
         try await withServer(handler: { try await routes.handle($0) }) { server in
             let client = try await server.connect()

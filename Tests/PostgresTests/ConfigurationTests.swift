@@ -22,10 +22,13 @@ struct ConfigurationTests {
         }
     }
 
-    @Test("what is no connection string is refused, without repeating it", arguments: [
-        "", "nonsense", "postgres://u:s3cret@h/%zz", "postgres://u:s3cret@h/d?no_such_option=1", "http://u:s3cret@h/d",
-        "postgres://u:s3cret@[::1/d", "host=h password='s3cret", "postgres://u:s3cret@h/d\0",
-    ])
+    @Test(
+        "what is no connection string is refused, without repeating it",
+        arguments: [
+            "", "nonsense", "postgres://u:s3cret@h/%zz", "postgres://u:s3cret@h/d?no_such_option=1",
+            "http://u:s3cret@h/d",
+            "postgres://u:s3cret@[::1/d", "host=h password='s3cret", "postgres://u:s3cret@h/d\0",
+        ])
     func refuses(text: String) {
         let error = #expect(throws: PostgresConfigurationError.self) { try PostgresConfiguration(url: text) }
         #expect(error?.description.contains("s3cret") == false)
@@ -41,11 +44,13 @@ struct ConfigurationTests {
         #expect(throws: PostgresConfigurationError.self) { try configuration.with(database: "") }
     }
 
-    @Test("names need looking up; numbers and sockets do not", arguments: [
-        ("postgres://h/d", true), ("postgres://127.0.0.1/d", false), ("postgres://[::1]/d", false),
-        ("postgres:///d?host=/run/postgresql", false), ("host=h hostaddr=10.0.0.1", false),
-        ("postgres://127.0.0.1,h/d", true), ("postgres:///d", false),
-    ])
+    @Test(
+        "names need looking up; numbers and sockets do not",
+        arguments: [
+            ("postgres://h/d", true), ("postgres://127.0.0.1/d", false), ("postgres://[::1]/d", false),
+            ("postgres:///d?host=/run/postgresql", false), ("host=h hostaddr=10.0.0.1", false),
+            ("postgres://127.0.0.1,h/d", true), ("postgres:///d", false),
+        ])
     func resolving(url: String, needed: Bool) throws {
         #expect(ConnectionPlan(try PostgresConfiguration(url: url)).needsResolving == needed)
     }

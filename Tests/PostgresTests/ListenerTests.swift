@@ -104,9 +104,11 @@ struct ListenerTests {
         }
     }
 
-    @Test("names that are no channels, and too many of them, are refused", arguments: [
-        [], [""], [String(repeating: "x", count: 64)], ["a\0"], (0...8).map { "c\($0)" },
-    ])
+    @Test(
+        "names that are no channels, and too many of them, are refused",
+        arguments: [
+            [], [""], [String(repeating: "x", count: 64)], ["a\0"], (0...8).map { "c\($0)" },
+        ])
     func names(channels: [String]) async throws {
         try await withTestDatabase { db in
             await #expect(throws: PostgresMisuse.channelName) {

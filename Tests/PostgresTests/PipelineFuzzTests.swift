@@ -44,11 +44,15 @@ private struct ModelServer {
         let failure: String?
         switch next {
         case .prepare(let name, let sql):
-            if sql.text == Self.unpreparable.text { failure = "42601" } else {
+            if sql.text == Self.unpreparable.text {
+                failure = "42601"
+            } else {
                 failure = prepared.insert(name).inserted ? nil : "42P05"
             }
         case .execute(let sql, let name):
-            if let name, !prepared.contains(name) { failure = "26000" } else {
+            if let name, !prepared.contains(name) {
+                failure = "26000"
+            } else {
                 failure =
                     sql.text == Self.bad.text ? "22012" : sql.text == Self.unpreparable.text ? "42601" : nil
             }

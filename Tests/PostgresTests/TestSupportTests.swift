@@ -6,19 +6,24 @@ import Testing
 
 @Suite("Test databases")
 struct TestSupportTests {
-    @Test("only a server of this machine is taken", arguments: [
-        "postgres://u@127.0.0.1:5432/postgres", "postgres://u@localhost/postgres", "postgres://u@[::1]/martlet_test_x",
-        "postgres:///postgres?host=/tmp/socket",
-    ])
+    @Test(
+        "only a server of this machine is taken",
+        arguments: [
+            "postgres://u@127.0.0.1:5432/postgres", "postgres://u@localhost/postgres",
+            "postgres://u@[::1]/martlet_test_x",
+            "postgres:///postgres?host=/tmp/socket",
+        ])
     func takes(url: String) throws {
         #expect(try TestServer.checked(url)["dbname"] != nil)
     }
 
-    @Test("another host or a database that may matter is refused", arguments: [
-        "postgres://u@db.example.com/postgres", "postgres://u@10.0.0.1/postgres", "postgres://u@127.0.0.1/martlet",
-        "postgres://u@127.0.0.1,db.example.com/postgres", "postgres://u@127.0.0.1/postgres?hostaddr=10.0.0.1",
-        "postgres:///postgres", "postgres://u@127.0.0.1/", "nonsense",
-    ])
+    @Test(
+        "another host or a database that may matter is refused",
+        arguments: [
+            "postgres://u@db.example.com/postgres", "postgres://u@10.0.0.1/postgres", "postgres://u@127.0.0.1/martlet",
+            "postgres://u@127.0.0.1,db.example.com/postgres", "postgres://u@127.0.0.1/postgres?hostaddr=10.0.0.1",
+            "postgres:///postgres", "postgres://u@127.0.0.1/", "nonsense",
+        ])
     func refuses(url: String) {
         #expect(throws: TestDatabaseError.self) { try TestServer.checked(url) }
     }

@@ -150,7 +150,10 @@ struct TransactionTests {
                 """)
             #expect(used.count <= 2)
         }
-        try await withTestDatabase(configure: { $0.acquireMilliseconds = 200; $0.leasedMax = 1 }) { db, _ in
+        try await withTestDatabase(configure: {
+            $0.acquireMilliseconds = 200
+            $0.leasedMax = 1
+        }) { db, _ in
             let release = Signal<Void>()
             let held = Signal<Void>()
             let holder = Task {

@@ -72,10 +72,12 @@ struct ValueTests {
         }
     }
 
-    @Test("a Date finds the text PostgreSQL itself writes", arguments: [
-        ("2000-02-29 23:59:59.999999+00", 951_868_799.999999), ("0001-01-01 00:00:00+00 BC", -62_167_219_200.0),
-        ("1969-12-31 23:59:59.5+00", -0.5), ("294276-12-31 00:00:00+00", 9_224_317_929_600),
-    ] as [(String, Double)])
+    @Test(
+        "a Date finds the text PostgreSQL itself writes",
+        arguments: [
+            ("2000-02-29 23:59:59.999999+00", 951_868_799.999999), ("0001-01-01 00:00:00+00 BC", -62_167_219_200.0),
+            ("1969-12-31 23:59:59.5+00", -0.5), ("294276-12-31 00:00:00+00", 9_224_317_929_600),
+        ] as [(String, Double)])
     func dateText(text: String, seconds: Double) async throws {
         try await withTestDatabase { db in
             let date = Date(timeIntervalSince1970: seconds)
@@ -137,10 +139,13 @@ struct ValueTests {
         }
     }
 
-    @Test("what cannot be read is refused by the column's name", arguments: [
-        ("SELECT 'infinity'::timestamptz AS a", "infinity"), ("SELECT '-infinity'::date AS a", "infinity"),
-        ("SELECT 'x'::text AS a", "type 25"), ("SELECT NULL::timestamptz AS a", "NULL"), ("SELECT 1.5 AS a", "1700"),
-    ] as [(SQL, String)])
+    @Test(
+        "what cannot be read is refused by the column's name",
+        arguments: [
+            ("SELECT 'infinity'::timestamptz AS a", "infinity"), ("SELECT '-infinity'::date AS a", "infinity"),
+            ("SELECT 'x'::text AS a", "type 25"), ("SELECT NULL::timestamptz AS a", "NULL"),
+            ("SELECT 1.5 AS a", "1700"),
+        ] as [(SQL, String)])
     func refusedCells(sql: SQL, words: String) async throws {
         try await withTestDatabase { db in
             let error = await #expect(throws: PostgresDecodingError.self) {

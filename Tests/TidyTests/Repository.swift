@@ -30,7 +30,8 @@ struct Repository {
         swiftFiles = sources.filter { $0.hasSuffix(".swift") }.map { SwiftText(path: $0, text: text($0)) }
         migrations = files(under: "migrations").filter { $0.hasSuffix(".sql") }
             .map { (name: String($0.dropFirst("migrations/".count)), text: text($0)) }
-        let code = sources.filter { [".swift", ".h", ".py"].contains(where: $0.hasSuffix) }
+        let code =
+            sources.filter { [".swift", ".h", ".py"].contains(where: $0.hasSuffix) }
             + files(under: "ops/scripts") + migrations.map { "migrations/\($0.name)" } + ["Makefile", "Package.swift"]
         codeFiles = code.map { path in
             (path: path, lines: text(path).split(separator: "\n", omittingEmptySubsequences: false))

@@ -46,11 +46,13 @@ import Testing
         #expect(parts[3] == "--\r\n")
     }
 
-    @Test("a value cannot begin a header of its own", arguments: [
-        "a\r\nBcc: c@example.org", "a\nBcc: c@example.org", "a\rBcc: c@example.org", "a\r\n\r\nbody",
-        "ü\r\nBcc: c@example.org",
-        "a\u{2028}Bcc: x", "a\u{85}Bcc: x", "a\u{0}b", "a\u{b}Bcc: x",
-    ])
+    @Test(
+        "a value cannot begin a header of its own",
+        arguments: [
+            "a\r\nBcc: c@example.org", "a\nBcc: c@example.org", "a\rBcc: c@example.org", "a\r\n\r\nbody",
+            "ü\r\nBcc: c@example.org",
+            "a\u{2028}Bcc: x", "a\u{85}Bcc: x", "a\u{0}b", "a\u{b}Bcc: x",
+        ])
     func injection(value: String) throws {
         let mailbox = try #require(MailMessage.Mailbox(name: value, address: "a@example.org"))
         let lines = head(try message(subject: value, from: mailbox))
@@ -60,11 +62,13 @@ import Testing
         #expect(throws: SMTPError.self) { _ = try message(url: "https://a" + value) }
     }
 
-    @Test("any text goes through encoded words and comes back", arguments: [
-        "Grüße aus Zürich",
-        "日本語の求人が十二件あります。とても長い件名なので折り返されなければなりません。",
-        String(repeating: "👩‍🚀", count: 40), "=?utf-8?B?aGk=?=", String(repeating: "x", count: 300), "a  b",
-    ])
+    @Test(
+        "any text goes through encoded words and comes back",
+        arguments: [
+            "Grüße aus Zürich",
+            "日本語の求人が十二件あります。とても長い件名なので折り返されなければなりません。",
+            String(repeating: "👩‍🚀", count: 40), "=?utf-8?B?aGk=?=", String(repeating: "x", count: 300), "a  b",
+        ])
     func encodedWords(text: String) throws {
         let raw = try message(subject: text)
         for line in raw.components(separatedBy: "\r\n") { #expect(line.utf8.count <= 78) }
@@ -89,11 +93,13 @@ import Testing
         #expect(head(raw).contains("Subject: " + text))
     }
 
-    @Test("quoted-printable keeps every character, short lines and trailing spaces", arguments: [
-        "", "a", "a \nb\t\n c", String(repeating: "x", count: 1000),
-        String(repeating: "ü", count: 200), "=", ".\n..\n",
-        "a\r\nb\n", String(repeating: "=", count: 77), "--=_martlet--",
-    ])
+    @Test(
+        "quoted-printable keeps every character, short lines and trailing spaces",
+        arguments: [
+            "", "a", "a \nb\t\n c", String(repeating: "x", count: 1000),
+            String(repeating: "ü", count: 200), "=", ".\n..\n",
+            "a\r\nb\n", String(repeating: "=", count: 77), "--=_martlet--",
+        ])
     func quotedPrintable(text: String) throws {
         var writer = MailWriter()
         writer.quotedPrintable(text)

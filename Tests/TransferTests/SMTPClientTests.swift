@@ -146,11 +146,14 @@ func client(_ sink: SMTPSink, secondsMax: Int = 20) throws -> SMTPClient {
         #expect(sink.mails.isEmpty)
     }
 
-    @Test("addresses and messages that could break a line are refused before a connection", arguments: [
-        "b@example.org\r\nRCPT TO:<c@example.org>", "b@example.org>", "<b@example.org", "b c@example.org", "b", "@b",
-        "b@",
-        "b@c@d", "bé@example.org", "",
-    ])
+    @Test(
+        "addresses and messages that could break a line are refused before a connection",
+        arguments: [
+            "b@example.org\r\nRCPT TO:<c@example.org>", "b@example.org>", "<b@example.org", "b c@example.org", "b",
+            "@b",
+            "b@",
+            "b@c@d", "bé@example.org", "",
+        ])
     func badAddresses(address: String) async throws {
         let sink = SMTPSink()
         let client = try client(sink)
@@ -161,9 +164,11 @@ func client(_ sink: SMTPSink, secondsMax: Int = 20) throws -> SMTPClient {
         #expect(sink.connections == 0)
     }
 
-    @Test("messages with bare line ends, NUL or endless lines are refused", arguments: [
-        "a\nb\r\n", "a\rb\r\n", "a\u{0}\r\n", "no end", String(repeating: "x", count: 999) + "\r\n",
-    ])
+    @Test(
+        "messages with bare line ends, NUL or endless lines are refused",
+        arguments: [
+            "a\nb\r\n", "a\rb\r\n", "a\u{0}\r\n", "no end", String(repeating: "x", count: 999) + "\r\n",
+        ])
     func badMessages(text: String) async throws {
         let sink = SMTPSink()
         await #expect(throws: SMTPError.malformed("lines must end in CRLF and be short")) {
@@ -171,10 +176,12 @@ func client(_ sink: SMTPSink, secondsMax: Int = 20) throws -> SMTPClient {
         }
     }
 
-    @Test("URLs that are no mail server's are refused", arguments: [
-        "", "http://a", "smtp:", "smtp://", "smtp://a/path", "smtp://a?x=y", "smtps://a?starttls=required",
-        "smtp://a b",
-    ])
+    @Test(
+        "URLs that are no mail server's are refused",
+        arguments: [
+            "", "http://a", "smtp:", "smtp://", "smtp://a/path", "smtp://a?x=y", "smtps://a?starttls=required",
+            "smtp://a b",
+        ])
     func badURLs(url: String) {
         #expect(SMTPClient.Configuration(url: url) == nil)
     }

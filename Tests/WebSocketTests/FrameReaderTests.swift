@@ -50,20 +50,22 @@ private let lengths: [FramingCase] = [0, 125, 126, 127, 128, 65535, 65536, 70_00
     ]
 }
 
-private let controls: [FramingCase] = [
-    FramingCase("2.1 empty ping", [frame(9)], .event(.ping([]))),
-    FramingCase("2.3 binary ping", [frame(9, [0, 0xFF, 0xFE])], .event(.ping([0, 0xFF, 0xFE]))),
-    FramingCase("2.4 ping of 125", [frame(9, many(125))], .event(.ping(many(125)))),
-    FramingCase("2.5 ping of 126", [frame(9, many(126))], .fault(.protocolError)),
-    FramingCase("2.7 pong unasked", [frame(10), frame(1, "a")], .event(.pong([])), text("a")),
-    FramingCase("3.1 RSV 1", [frame(1, many(4), rsv: 1)], .fault(.protocolError)),
-    FramingCase(
-        "3.2 RSV 2 after a message", [frame(1, "a"), frame(1, many(4), rsv: 2)], text("a"), .fault(.protocolError)),
-    FramingCase("3.4 RSV 4 without the extension", [frame(1, many(4), rsv: 4)], .fault(.protocolError)),
-    FramingCase("3.7 RSV on a close", [frame(8, [], rsv: 7)], .fault(.protocolError)),
-] + [3, 4, 5, 6, 7, 11, 12, 13, 14, 15].map { opcode in
-    FramingCase("4 opcode \(opcode)", [frame(UInt8(opcode), many(3))], .fault(.protocolError))
-}
+private let controls: [FramingCase] =
+    [
+        FramingCase("2.1 empty ping", [frame(9)], .event(.ping([]))),
+        FramingCase("2.3 binary ping", [frame(9, [0, 0xFF, 0xFE])], .event(.ping([0, 0xFF, 0xFE]))),
+        FramingCase("2.4 ping of 125", [frame(9, many(125))], .event(.ping(many(125)))),
+        FramingCase("2.5 ping of 126", [frame(9, many(126))], .fault(.protocolError)),
+        FramingCase("2.7 pong unasked", [frame(10), frame(1, "a")], .event(.pong([])), text("a")),
+        FramingCase("3.1 RSV 1", [frame(1, many(4), rsv: 1)], .fault(.protocolError)),
+        FramingCase(
+            "3.2 RSV 2 after a message", [frame(1, "a"), frame(1, many(4), rsv: 2)], text("a"), .fault(.protocolError)),
+        FramingCase("3.4 RSV 4 without the extension", [frame(1, many(4), rsv: 4)], .fault(.protocolError)),
+        FramingCase("3.7 RSV on a close", [frame(8, [], rsv: 7)], .fault(.protocolError)),
+    ]
+    + [3, 4, 5, 6, 7, 11, 12, 13, 14, 15].map { opcode in
+        FramingCase("4 opcode \(opcode)", [frame(UInt8(opcode), many(3))], .fault(.protocolError))
+    }
 
 private let fragments: [FramingCase] = [
     FramingCase("5.1 fragmented ping", [frame(9, many(1), final: false)], .fault(.protocolError)),
@@ -106,24 +108,27 @@ private let unicode: [FramingCase] = [
         "binary need not be UTF-8", [frame(2, [0xC0, 0xAF])], message([0xC0, 0xAF], text: false)),
 ]
 
-private let closes: [FramingCase] = [
-    FramingCase("7.1 nothing after a close", [close(1000), frame(1, "a")], .event(.close(.normal, reason: ""))),
-    FramingCase(
-        "7.1.5 a close within a message", [frame(1, "a", final: false), close(1000)],
-        .event(.close(.normal, reason: ""))),
-    FramingCase("7.3.1 no code", [frame(8)], .event(.close(.noStatus, reason: ""))),
-    FramingCase("7.3.2 half a code", [frame(8, [3])], .fault(.protocolError)),
-    FramingCase("7.3.4 a reason", [close(1000, Array("bye".utf8))], .event(.close(.normal, reason: "bye"))),
-    FramingCase(
-        "7.3.5 a reason of 123", [close(1000, many(123))],
-        .event(.close(.normal, reason: String(repeating: "*", count: 123)))),
-    FramingCase("7.3.6 a reason of 124", [close(1000, many(124))], .fault(.protocolError)),
-    FramingCase("7.5 a reason that is not UTF-8", [close(1000, [0xCE])], .fault(.invalidData)),
-] + [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999].map { code in
-    FramingCase("7.7 code \(code)", [close(code)], .event(.close(CloseCode(rawValue: code), reason: "")))
-} + [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535].map { code in
-    FramingCase("7.9 code \(code)", [close(code)], .fault(.protocolError))
-}
+private let closes: [FramingCase] =
+    [
+        FramingCase("7.1 nothing after a close", [close(1000), frame(1, "a")], .event(.close(.normal, reason: ""))),
+        FramingCase(
+            "7.1.5 a close within a message", [frame(1, "a", final: false), close(1000)],
+            .event(.close(.normal, reason: ""))),
+        FramingCase("7.3.1 no code", [frame(8)], .event(.close(.noStatus, reason: ""))),
+        FramingCase("7.3.2 half a code", [frame(8, [3])], .fault(.protocolError)),
+        FramingCase("7.3.4 a reason", [close(1000, Array("bye".utf8))], .event(.close(.normal, reason: "bye"))),
+        FramingCase(
+            "7.3.5 a reason of 123", [close(1000, many(123))],
+            .event(.close(.normal, reason: String(repeating: "*", count: 123)))),
+        FramingCase("7.3.6 a reason of 124", [close(1000, many(124))], .fault(.protocolError)),
+        FramingCase("7.5 a reason that is not UTF-8", [close(1000, [0xCE])], .fault(.invalidData)),
+    ]
+    + [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999].map { code in
+        FramingCase("7.7 code \(code)", [close(code)], .event(.close(CloseCode(rawValue: code), reason: "")))
+    }
+    + [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535].map { code in
+        FramingCase("7.9 code \(code)", [close(code)], .fault(.protocolError))
+    }
 
 @Suite("Reading frames")
 struct FrameReaderTests {
@@ -167,8 +172,9 @@ struct FrameReaderTests {
     @Test("RSV1 marks a compressed message when that was agreed, on its first frame only")
     func compressedMark() {
         let good = frame(1, [1, 2], final: false, rsv: 4) + frame(0, [3])
-        #expect(Self.run(good, pieces: [1], compression: true)
-            == [.event(.message(text: true, compressed: true, [1, 2, 3]))])
+        #expect(
+            Self.run(good, pieces: [1], compression: true)
+                == [.event(.message(text: true, compressed: true, [1, 2, 3]))])
         let onContinuation = frame(1, [1], final: false, rsv: 4) + frame(0, [3], rsv: 4)
         #expect(Self.run(onContinuation, pieces: [1], compression: true) == [.fault(.protocolError)])
         #expect(Self.run(frame(9, [], rsv: 4), pieces: [1], compression: true) == [.fault(.protocolError)])

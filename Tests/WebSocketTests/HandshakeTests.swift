@@ -60,14 +60,16 @@ struct HandshakeTests {
         #expect(status({ _ in }, body: [1]) == 400)
     }
 
-    @Test("permessage-deflate is agreed to when its parameters can be met", arguments: [
-        ("permessage-deflate", true), ("permessage-deflate; client_max_window_bits", true),
-        ("x-webkit, permessage-deflate; server_no_context_takeover", true),
-        ("permessage-deflate; server_max_window_bits=10, permessage-deflate", true),
-        ("permessage-deflate; server_max_window_bits=10", false), ("permessage-deflate; other", false),
-        ("permessage-deflate; client_max_window_bits=16", false), ("deflate", false),
-        ("permessage-deflate; client_max_window_bits; client_max_window_bits", false),
-    ])
+    @Test(
+        "permessage-deflate is agreed to when its parameters can be met",
+        arguments: [
+            ("permessage-deflate", true), ("permessage-deflate; client_max_window_bits", true),
+            ("x-webkit, permessage-deflate; server_no_context_takeover", true),
+            ("permessage-deflate; server_max_window_bits=10, permessage-deflate", true),
+            ("permessage-deflate; server_max_window_bits=10", false), ("permessage-deflate; other", false),
+            ("permessage-deflate; client_max_window_bits=16", false), ("deflate", false),
+            ("permessage-deflate; client_max_window_bits; client_max_window_bits", false),
+        ])
     func extensions(offer: String, agreed: Bool) throws {
         let shake = try shake { $0.add("Sec-WebSocket-Extensions", offer) }
         #expect(shake.compression == agreed)

@@ -49,8 +49,9 @@ private final class Wslay {
         wslay_event_config_set_max_recv_msg_length(context, 70_000)
         let result = wslay_event_recv(context)
         // At a fault it stops to read without having been closed.
-        return result != 0 || (wslay_event_get_read_enabled(context) == 0
-            && wslay_event_get_close_received(context) == 0)
+        return result != 0
+            || (wslay_event_get_read_enabled(context) == 0
+                && wslay_event_get_close_received(context) == 0)
     }
 }
 

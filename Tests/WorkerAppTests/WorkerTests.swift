@@ -81,7 +81,10 @@ final class Notes: Sendable {
             try await eventually {
                 try await number(db, "SELECT count(*) FROM work_items WHERE kind = 'send_mail'") == 0
             }
-            try await eventually { _ = try await items(db); return gate.waiting == 2 }
+            try await eventually {
+                _ = try await items(db)
+                return gate.waiting == 2
+            }
             #expect(try await number(db, "SELECT count(*) FROM work_items WHERE leased_until IS NOT NULL") == 2)
             gate.open()
             try await eventually { try await items(db) == 0 }
@@ -97,7 +100,10 @@ final class Notes: Sendable {
             let worker = worker(db, [Handler(.prune) { _ in try await gate.pass() }])
             try await queue.enqueue(.prune, payload: "{}", uniqueKey: nil, runAt: nil)
             await worker.start()
-            try await eventually { _ = try await items(db); return gate.waiting == 1 }
+            try await eventually {
+                _ = try await items(db)
+                return gate.waiting == 1
+            }
             async let stopped: Void = worker.stop(graceSeconds: 30)
             try await queue.enqueue(.prune, payload: "{}", uniqueKey: nil, runAt: nil)
             gate.open()
@@ -115,7 +121,10 @@ final class Notes: Sendable {
             let worker = worker(db, [Handler(.prune) { _ in try await gate.pass() }])
             for _ in 0..<3 { try await queue.enqueue(.prune, payload: "{}", uniqueKey: nil, runAt: nil) }
             await worker.start()
-            try await eventually { _ = try await items(db); return gate.waiting == 3 }
+            try await eventually {
+                _ = try await items(db)
+                return gate.waiting == 3
+            }
             await worker.stop(graceSeconds: 2.1)
             #expect(gate.cancelled == 3)
             let claim = try await queue.claim(worker: "x", kinds: [.prune], limit: 10, after: WorkPosition())
@@ -132,7 +141,10 @@ final class Notes: Sendable {
             let worker = worker(db, [Handler(.prune) { _ in try await gate.pass() }], clock: clock)
             try await queue.enqueue(.prune, payload: "{}", uniqueKey: nil, runAt: nil)
             await worker.start()
-            try await eventually { _ = try await items(db); return gate.waiting == 1 }
+            try await eventually {
+                _ = try await items(db)
+                return gate.waiting == 1
+            }
             try await db.write.execute("UPDATE work_items SET leased_until = now() + interval '1 second'")
             try await eventually {
                 clock.advance(seconds: Worker.renewSeconds)
@@ -179,7 +191,10 @@ final class Notes: Sendable {
             let other = try test.open()
             let worker = worker(db, [Handler(.prune) { _ in ran.add("ran") }])
             await worker.start()
-            try await eventually { _ = try await items(other); return worker.problem == nil }
+            try await eventually {
+                _ = try await items(other)
+                return worker.problem == nil
+            }
             for _ in 0..<5 {
                 try await test.run(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
