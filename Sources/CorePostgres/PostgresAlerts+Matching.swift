@@ -69,7 +69,8 @@ extension PostgresAlerts {
                           WHERE d.alert_id = due.id AND d.pending RETURNING d.alert_id, d.posting_id),
                         mail AS (
                           INSERT INTO mails (message_id, user_id, alert_id, kind, posting_ids)
-                          SELECT gen_random_uuid() || '@' || \(mailDomain), due.user_id, due.id, 'alert_' || due.cadence,
+                          SELECT gen_random_uuid() || '@' || \(mailDomain), due.user_id, due.id,
+                                 'alert_' || due.cadence,
                                  array_agg(s.posting_id ORDER BY s.published_at DESC, s.posting_id DESC)
                           FROM taken JOIN due ON due.id = taken.alert_id AND due.is_wanted
                           JOIN posting_search s ON s.posting_id = taken.posting_id AND s.expires_at > \(now)

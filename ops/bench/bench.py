@@ -132,7 +132,7 @@ class Bench:
             for result, measure in zip(results, measures):
                 result.append(measure())
                 if failed := result[-1].failed:
-                    raise SystemExit(f"{failed} of {result[-1].requests} requests were refused: that is no measurement.")
+                    raise SystemExit(f"{failed} of {result[-1].requests} requests were refused: no measurement.")
         return [sorted(result, key=lambda each: each.per_second)[ROUNDS // 2] for result in results]
 
     def constant(self) -> None:
