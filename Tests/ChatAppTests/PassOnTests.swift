@@ -46,6 +46,25 @@ struct PassOnTests {
         }
     }
 
+    @Test(
+        "a body is the request's own whatever its method: nothing of it stands before another client's request",
+        arguments: ["GET", "DELETE", "OPTIONS"])
+    func announced(_ method: String) async throws {
+        try await withPair(handler: { request in
+            let body = String(decoding: try await request.body.collect(), as: UTF8.self)
+            return HTTPResponse(status: 200, body: .bytes(Array("\(request.target) \(body)".utf8)))
+        }) { pair in
+            let attacker = try await RawClient(port: pair.port, on: pair.loops.loops[0])
+            let other = try await RawClient(port: pair.port, on: pair.loops.loops[0])
+            // All come by the connection that is kept: the first head is made whole by whatever comes next.
+            for body in ["GET /x HTTP/1.1\r\nX: ", "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 400\r\n\r\n"] {
+                #expect(try await attacker.ask(method, "/?to=owner&a", body: body).body == "/?to=owner&a \(body)")
+                #expect(try await other.ask("POST", "/?to=owner&b", body: "4b").body == "/?to=owner&b 4b")
+                #expect(try await other.ask("GET", "/?to=owner&c").body == "/?to=owner&c ")
+            }
+        }
+    }
+
     @Test("a poll waits as long as its owner makes it wait, others pass it by, and connections are used again")
     func waits() async throws {
         let arrived = Signal<Bool>()

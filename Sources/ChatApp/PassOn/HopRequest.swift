@@ -43,7 +43,8 @@ struct HopRequest: Sendable {
             Self.add("Connection", "Upgrade", to: &head)
             Self.add("Upgrade", "websocket", to: &head)
         }
-        if kind == .post { Self.add("Content-Length", String(body.count), to: &head) }
+        // Whatever the method: a body that is not announced would be read as the head of the next one's request.
+        if kind == .post || !body.isEmpty { Self.add("Content-Length", String(body.count), to: &head) }
         head += "\r\n".utf8
         bytes = head + body
     }
