@@ -40,31 +40,10 @@ public struct QueryItems: Sendable {
     }
 
     private static func decode(_ text: some Collection<UInt8>) throws(AppError) -> String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count)
-        var iterator = text.makeIterator()
-        while let byte = iterator.next() {
-            switch byte {
-            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = iterator.next().flatMap(hexadecimal), let low = iterator.next().flatMap(hexadecimal)
-                else { throw AppError(.invalid, "The query has a percent sign without two hexadecimal digits.") }
-                bytes.append(high << 4 | low)
-            default: bytes.append(byte)
-            }
-        }
+        let bytes = try FormEncoding.decode(text)
         guard !bytes.contains(0), let decoded = String(validating: bytes, as: UTF8.self) else {
             throw AppError(.invalid, "The query is not UTF-8, or has a NUL.")
         }
         return decoded
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
     }
 }

@@ -99,11 +99,13 @@ struct QueryTreeReader {
         guard equals <= limits.nameBytesMax else {
             throw AppError(.invalid, "The query has a name longer than \(limits.nameBytesMax) bytes.")
         }
-        let name = try decoded(Bytes(rebasing: part[..<equals]))
+        let name = try FormEncoding.decode(Bytes(rebasing: part[..<equals]))
         guard !name.isEmpty else { return }
         let path = try segments(name)
         var value: String?
-        if equals < part.count { value = try text(try decoded(Bytes(rebasing: part[(equals + 1)...])), of: path) }
+        if equals < part.count {
+            value = try text(try FormEncoding.decode(Bytes(rebasing: part[(equals + 1)...])), of: path)
+        }
         try builder.insert(value, at: path)
     }
 
@@ -160,36 +162,6 @@ struct QueryTreeReader {
             throw .query(path, "The query is not UTF-8, or has a NUL.")
         }
         return text
-    }
-
-    private func decoded(_ bytes: Bytes) throws(AppError) -> [UInt8] {
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count)
-        var index = 0
-        while index < bytes.count {
-            let byte = bytes[index]
-            index += 1
-            switch byte {
-            case UInt8(ascii: "+"): result.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard index + 1 < bytes.count, let high = Self.hexadecimal(bytes[index]),
-                    let low = Self.hexadecimal(bytes[index + 1])
-                else { throw AppError(.invalid, "The query has a percent sign without two hexadecimal digits.") }
-                result.append(high << 4 | low)
-                index += 2
-            default: result.append(byte)
-            }
-        }
-        return result
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
     }
 }
 

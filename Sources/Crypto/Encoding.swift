@@ -76,7 +76,8 @@ public enum Hex {
         return bytes
     }
 
-    private static func value(_ character: UInt8) -> UInt8? {
+    /// Of one digit, in either case; nil for anything else.
+    public static func value(_ character: UInt8) -> UInt8? {
         switch character {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
