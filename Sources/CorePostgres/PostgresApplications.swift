@@ -100,22 +100,6 @@ public struct PostgresApplications: ApplicationRepository {
         ).orNotFound()
     }
 
-    public func find(_ id: Application.ID, viewer: User.ID) async throws -> ApplicationDetail {
-        try await mapped {
-            try await db.short.first(
-                """
-                SELECT \(Columns.application), \(Columns.cv), \(Columns.user),
-                       \(Columns.posting), \(Columns.company), \(Columns.logo)
-                FROM applications a \(Joins.partsOfApplication)
-                JOIN users u ON u.id = a.applicant_id
-                JOIN job_postings p ON p.id = a.posting_id \(Joins.companyOfPosting)
-                WHERE a.id = \(id) AND (a.applicant_id = \(viewer) OR EXISTS (
-                  SELECT FROM company_members me WHERE me.company_id = p.company_id AND me.user_id = \(viewer)))
-                """, as: Self.detail
-            ).orNotFound()
-        }
-    }
-
     public func mine(of applicant: User.ID) async throws -> [ApplicationDetail] {
         try await mapped {
             try await db.long.rows(

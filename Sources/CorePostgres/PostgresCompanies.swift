@@ -124,16 +124,6 @@ public struct PostgresCompanies: CompanyRepository {
         return id
     }
 
-    public func find(_ id: Company.ID) async throws -> Company {
-        try await mapped {
-            try await db.short.first(
-                """
-                SELECT \(Columns.company), \(Columns.logo) FROM companies c \(Joins.logoOfCompany) WHERE c.id = \(id)
-                """, as: Self.company
-            ).orNotFound()
-        }
-    }
-
     public func own(of user: User.ID) async throws -> Company? {
         try await mapped {
             try await db.short.first(

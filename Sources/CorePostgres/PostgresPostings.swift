@@ -156,19 +156,6 @@ public struct PostgresPostings: PostingRepository {
         }
     }
 
-    public func find(_ id: JobPosting.ID, viewer: User.ID?) async throws -> JobPosting {
-        try await mapped {
-            try await db.short.first(
-                """
-                SELECT \(Columns.posting), \(Columns.company), \(Columns.logo)
-                FROM job_postings p \(Joins.companyOfPosting)
-                WHERE p.id = \(id) AND (p.state <> 'draft' OR EXISTS (
-                  SELECT FROM company_members me WHERE me.company_id = p.company_id AND me.user_id = \(viewer)))
-                """, as: Self.posting
-            ).orNotFound()
-        }
-    }
-
     public func mine(of user: User.ID) async throws -> [PostingWithApplications] {
         try await mapped {
             let (postings, applications) = try await db.long.batch(

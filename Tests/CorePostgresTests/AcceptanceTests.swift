@@ -84,7 +84,7 @@ struct AcceptanceTests {
                 let history = try await world.applications.history(application.id, viewer: scene.applicant.id)
                 let steps = history.compactMap { Application.Status(rawValue: $0.kind) }
                 for (from, to) in zip(steps, steps.dropFirst()) { #expect(Application.mayMove(from: from, to: to)) }
-                let last = try await world.applications.find(application.id, viewer: scene.applicant.id).application
+                let last = try await world.find(application.id, viewer: scene.applicant.id)
                 #expect(last.status == steps.last)
                 #expect((last.roomID != nil) == steps.contains(.accepted))
             }
@@ -101,8 +101,7 @@ struct AcceptanceTests {
             await #expect(throws: PostgresError.self) {
                 try await world.applications.move(application.id, to: .accepted, actor: scene.representative.id)
             }
-            let detail = try await world.applications.find(application.id, viewer: scene.applicant.id)
-            #expect(detail.application == application)
+            #expect(try await world.find(application.id, viewer: scene.applicant.id) == application)
             #expect(try await world.count("SELECT count(*) FROM rooms") == 0)
             #expect(try await world.count("SELECT count(*) FROM messages") == 0)
             _ = try await db.write.execute("ALTER TABLE room_changes DROP CONSTRAINT nothing")

@@ -133,13 +133,11 @@ struct ApplicationsTests {
             let application = try await scene.applied()
             let recruiter = try await scene.recruiter("rita")
             for viewer in [scene.applicant.id, scene.representative.id, recruiter.id] {
-                let detail = try await applications.find(application.id, viewer: viewer)
-                #expect(detail.application == application && detail.applicant == scene.applicant)
-                #expect(detail.posting == scene.posting)
+                #expect(try await scene.world.find(application.id, viewer: viewer) == application)
                 #expect(try await applications.history(application.id, viewer: viewer).count == 1)
             }
             for stranger in scene.strangers {
-                await refused(.notFound) { try await applications.find(application.id, viewer: stranger) }
+                await refused(.notFound) { try await scene.world.find(application.id, viewer: stranger) }
                 await refused(.notFound) { try await applications.history(application.id, viewer: stranger) }
                 for status in Application.Status.allCases {
                     await refused(.notFound) {
@@ -148,7 +146,7 @@ struct ApplicationsTests {
                 }
             }
             let none = Application.ID(noSuchID)
-            await refused(.notFound) { try await applications.find(none, viewer: scene.applicant.id) }
+            await refused(.notFound) { try await scene.world.find(none, viewer: scene.applicant.id) }
             await refused(.notFound) { try await applications.history(none, viewer: scene.applicant.id) }
             await refused(.notFound) { try await applications.move(none, to: .withdrawn, actor: scene.applicant.id) }
         }
@@ -227,7 +225,7 @@ struct ApplicationsTests {
             _ = try await db.write.execute("DELETE FROM work_items")
 
             #expect(try await world.postings.delete(scene.posting.id, editor: scene.representative.id) == scene.posting)
-            await refused(.notFound) { try await world.postings.find(scene.posting.id, viewer: nil) }
+            await refused(.notFound) { try await world.find(scene.posting.id, viewer: nil) }
             #expect(try await world.applications.mine(of: scene.applicant.id).map(\.application.id) == [kept.id])
             await refused(.notFound) { try await world.media.find(application.cv.id) }
             #expect(

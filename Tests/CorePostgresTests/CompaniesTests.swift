@@ -20,7 +20,7 @@ struct CompaniesTests {
             #expect(company.name == "Acme" && company.email == "jobs@acme.example" && company.bio == "3")
             #expect(company.logo?.hash == "a" && company.logo?.state == .pending && company.logo?.ownerID == jane.id)
             #expect(try await world.companies.own(of: jane.id) == company)
-            #expect(try await world.companies.find(company.id) == company)
+            #expect(try await world.find(company.id) == company)
 
             let renamed = try await world.company("Beta", of: jane.id)
             #expect(renamed.id == company.id && renamed.name == "Beta" && renamed.email == "" && renamed.website == "")
@@ -35,7 +35,7 @@ struct CompaniesTests {
                     #"process_upload {"media_id": \#(company.logo!.id)}"#,
                     #"process_upload {"media_id": \#(replaced.logo!.id)}"#, #"delete_files {"keys": ["up/a"]}"#,
                 ])
-            await refused(.notFound) { try await world.companies.find(Company.ID(noSuchID)) }
+            await refused(.notFound) { try await world.find(Company.ID(noSuchID)) }
             await refused(.notFound) {
                 try await world.companies.save(draft, logo: nil, representative: User.ID(noSuchID))
             }
@@ -73,7 +73,7 @@ struct CompaniesTests {
             await refused(.forbidden) {
                 try await world.companies.save(Company.Draft(name: "Mine"), logo: logo("x"), representative: rob.id)
             }
-            #expect(try await world.companies.find(company.id).name == "Acme")
+            #expect(try await world.find(company.id).name == "Acme")
             #expect(try await world.count("SELECT count(*) FROM media") == 0)
         }
     }

@@ -62,6 +62,27 @@ struct World {
             posting: posting.id, applicant: applicant.id, cv: file(.cv, "cv_\(applicant.id)_\(posting.id)"), now: .now)
     }
 
+    func find(_ id: JobPosting.ID, viewer: User.ID?) async throws -> JobPosting {
+        guard case .posting(let posting) = try await entry(.posting, id.value, viewer) else { throw AppError.notFound }
+        return posting
+    }
+
+    func find(_ id: Company.ID) async throws -> Company {
+        guard case .company(let company) = try await entry(.company, id.value, nil) else { throw AppError.notFound }
+        return company
+    }
+
+    func find(_ id: Application.ID, viewer: User.ID) async throws -> Application {
+        guard case .application(let application) = try await entry(.application, id.value, viewer) else {
+            throw AppError.notFound
+        }
+        return application
+    }
+
+    private func entry(_ kind: EntryKind, _ id: Int64, _ viewer: User.ID?) async throws -> Entry.Value {
+        try await PostgresEntries(db: db).entry(id, EntryQuery(kind), viewer: viewer, now: .now).value
+    }
+
     /// The work items there are, oldest first: kind and payload.
     func items() async throws -> [String] {
         try await strings("SELECT kind || ' ' || payload::text FROM work_items ORDER BY id")

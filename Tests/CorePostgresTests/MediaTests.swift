@@ -74,10 +74,10 @@ struct MediaTests {
             #expect(
                 try await world.media.finish(
                     application.cv.id, .rejected(reason: "not_a_pdf", message: "This is no PDF.")))
-            let detail = try await world.applications.find(application.id, viewer: scene.representative.id)
-            #expect(detail.application.status == .initiated)
-            #expect(detail.application.cv.state == .rejected && detail.application.cv.rejection == "not_a_pdf")
-            #expect(detail.application.cv.rejectionMessage == "This is no PDF.")
+            let rejected = try await world.find(application.id, viewer: scene.representative.id)
+            #expect(rejected.status == .initiated)
+            #expect(rejected.cv.state == .rejected && rejected.cv.rejection == "not_a_pdf")
+            #expect(rejected.cv.rejectionMessage == "This is no PDF.")
             let event = try await world.applications.history(application.id, viewer: scene.applicant.id).last
             #expect(event?.kind == "cv_rejected" && event?.note == "This is no PDF." && event?.actorID == nil)
         }

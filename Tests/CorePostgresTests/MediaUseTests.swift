@@ -57,11 +57,11 @@ struct MediaUseTests {
             }
             #expect(try await world.count("SELECT count(*) FROM media") == 0)
             let first = try await world.media.add([file(.logo, "first")], owner: rep, use: use)[0]
-            #expect(try await world.companies.find(scene.posting.company.id).logo == nil)
+            #expect(try await world.find(scene.posting.company.id).logo == nil)
             #expect(try await world.media.attach(first.id, to: use, owner: rep).id == first.id)
             let second = try await added(.logo, "second", by: rep, in: world, variants: [variant("small", "s")])
             _ = try await world.media.attach(second.id, to: use, owner: rep)
-            let company = try await world.companies.find(scene.posting.company.id)
+            let company = try await world.find(scene.posting.company.id)
             #expect(company.logo?.id == second.id && company.logo?.state == .ready)
             await refused(.notFound) { try await world.media.find(first.id) }
             #expect(try await deletedKeys(world) == ["up/first"])
@@ -77,7 +77,7 @@ struct MediaUseTests {
                 await refused(.notFound) { try await world.media.attach(wrong, to: use, owner: rep) }
             }
             await refused(.forbidden) { try await world.media.attach(theirs.id, to: use, owner: scene.rival.id) }
-            #expect(try await world.companies.find(scene.posting.company.id).logo?.id == second.id)
+            #expect(try await world.find(scene.posting.company.id).logo?.id == second.id)
         }
     }
 
@@ -102,8 +102,7 @@ struct MediaUseTests {
             }
             let better = try await added(.cv, "better", by: jane, in: world)
             _ = try await world.media.attach(better.id, to: use, owner: jane)
-            let detail = try await world.applications.find(application.id, viewer: scene.representative.id)
-            #expect(detail.application.cv.id == better.id)
+            #expect(try await world.find(application.id, viewer: scene.representative.id).cv.id == better.id)
             #expect(try await deletedKeys(world) == ["up/\(application.cv.hash)"])
             let kinds = try await world.applications.history(application.id, viewer: jane).map(\.kind)
             #expect(kinds == ["initiated", "cv_ready"])
@@ -180,7 +179,7 @@ struct MediaUseTests {
                 await refused(.notFound) { try await world.media.delete(logo.id, owner: other) }
             }
             #expect(try await world.media.delete(logo.id, owner: rep) == logo)
-            #expect(try await world.companies.find(scene.posting.company.id).logo == nil)
+            #expect(try await world.find(scene.posting.company.id).logo == nil)
             #expect(try await world.media.delete(picture.id, owner: jane).id == picture.id)
             #expect(try await world.users.find(jane).profileMediaID == nil)
             #expect(try await deletedKeys(world) == ["up/logo", "up/picture", "va/s"])
@@ -208,7 +207,7 @@ struct MediaUseTests {
                     }
                 }
                 #expect(outcomes.refusals().allSatisfy { $0 == .notFound })
-                #expect(try await world.companies.find(scene.posting.company.id).logo == nil)
+                #expect(try await world.find(scene.posting.company.id).logo == nil)
             }
             #expect(try await world.count("SELECT count(*) FROM media") == 0)
         }

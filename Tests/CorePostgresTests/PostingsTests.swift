@@ -24,7 +24,7 @@ struct PostingsTests {
             #expect(posting.company == company && posting.title == "Engineer" && posting.terms == terms)
             #expect(posting.description == "<p>Build things.</p>" && posting.state == .published)
             #expect(posting.validThrough == future && posting.publishedAt != nil)
-            #expect(try await world.postings.find(posting.id, viewer: nil) == posting)
+            #expect(try await world.find(posting.id, viewer: nil) == posting)
 
             #expect(try await world.items() == [#"match_alerts {"posting_id": \#(posting.id)}"#])
             #expect(try await world.count("SELECT count(*) FROM posting_search WHERE posting_id = \(posting.id)") == 1)
@@ -69,11 +69,11 @@ struct PostingsTests {
             #expect(try await move(.draft) == (0, 0))
             #expect(try await move(.published, until: past) == (0, 0))
             #expect(try await move(.published) == (1, 1))
-            let first = try await world.postings.find(posting.id, viewer: nil).publishedAt
+            let first = try await world.find(posting.id, viewer: nil).publishedAt
             #expect(try await move(.published) == (1, 1))
             #expect(try await move(.closed) == (1, 0))
             #expect(try await move(.published, until: future) == (2, 1))
-            #expect(try await world.postings.find(posting.id, viewer: nil).publishedAt == first)
+            #expect(try await world.find(posting.id, viewer: nil).publishedAt == first)
         }
     }
 
@@ -85,14 +85,14 @@ struct PostingsTests {
             _ = try await world.company("Acme", of: jane.id)
             _ = try await world.company("Other", of: stranger.id)
             let draft = try await world.posting("Draft", by: jane.id, state: .draft)
-            #expect(try await world.postings.find(draft.id, viewer: jane.id) == draft)
-            await refused(.notFound) { try await world.postings.find(draft.id, viewer: nil) }
-            await refused(.notFound) { try await world.postings.find(draft.id, viewer: stranger.id) }
-            await refused(.notFound) { try await world.postings.find(JobPosting.ID(noSuchID), viewer: jane.id) }
+            #expect(try await world.find(draft.id, viewer: jane.id) == draft)
+            await refused(.notFound) { try await world.find(draft.id, viewer: nil) }
+            await refused(.notFound) { try await world.find(draft.id, viewer: stranger.id) }
+            await refused(.notFound) { try await world.find(JobPosting.ID(noSuchID), viewer: jane.id) }
             let closed = try await world.posting("Closed", by: jane.id, state: .closed)
             let expired = try await world.posting("Expired", by: jane.id, until: Date(timeIntervalSince1970: 0))
             for posting in [closed, expired] {
-                #expect(try await world.postings.find(posting.id, viewer: nil) == posting)
+                #expect(try await world.find(posting.id, viewer: nil) == posting)
             }
         }
     }
@@ -123,7 +123,7 @@ struct PostingsTests {
                     throw AppError(.tooMany, "")
                 }
             }
-            #expect(try await world.postings.find(posting.id, viewer: nil) == posting)
+            #expect(try await world.find(posting.id, viewer: nil) == posting)
         }
     }
 
@@ -141,7 +141,7 @@ struct PostingsTests {
                 }
             }
             #expect(outcomes.successes().count == 20)
-            #expect(try await world.postings.find(posting.id, viewer: nil).title == "20")
+            #expect(try await world.find(posting.id, viewer: nil).title == "20")
         }
     }
 }

@@ -6,8 +6,6 @@ public protocol ApplicationRepository: Sendable {
     ///   posting's own company), `conflict` with the location of the first application. The caller then removes the
     ///   stored file.
     func create(posting: JobPosting.ID, applicant: User.ID, cv: Media.Draft, now: Date) async throws -> Application
-    /// Seen by the applicant and by members of the posting's company; `notFound` for others.
-    func find(_ id: Application.ID, viewer: User.ID) async throws -> ApplicationDetail
     /// Newest id first, at most `Application.mineMax`.
     func mine(of applicant: User.ID) async throws -> [ApplicationDetail]
     /// A member of the company accepts or declines; the applicant withdraws. Accepting makes the room with both sides,

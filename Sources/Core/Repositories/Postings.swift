@@ -5,8 +5,6 @@ public protocol CompanyRepository: Sendable {
     /// new one replaces the former, whose files are deleted (by a `delete_files` item).
     /// - Throws: `forbidden` for a member who is not the company's representative.
     func save(_ draft: Company.Draft, logo: Media.Draft?, representative: User.ID) async throws -> Company
-    /// - Throws: `notFound`.
-    func find(_ id: Company.ID) async throws -> Company
     /// The company that the user is a member of.
     func own(of user: User.ID) async throws -> Company?
 }
@@ -16,8 +14,6 @@ public protocol PostingRepository: Sendable {
     /// into the queue in the same transaction.
     /// - Throws: `forbidden` when the author has no company.
     func create(_ draft: JobPosting.Draft, author: User.ID) async throws -> JobPosting
-    /// Anyone's view: drafts are `notFound` except for members of the company; closed and expired ones are found.
-    func find(_ id: JobPosting.ID, viewer: User.ID?) async throws -> JobPosting
     /// `edit` gives the new draft from the present one, inside the transaction, on the row as it is locked.
     /// - Throws: `notFound` when the editor is no member of the posting's company; what `edit` throws.
     func update(

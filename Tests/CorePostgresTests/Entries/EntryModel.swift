@@ -3,8 +3,8 @@ import CorePostgres
 import Foundation
 import Postgres
 
-/// The same board in memory, read by the other repositories, and the rules of the list language said once more: plain
-/// loops over everything, with no SQL.
+/// The same board in memory, read one by one, and the rules of the list language said once more: plain loops over
+/// everything, with no SQL.
 struct EntryModel {
     private var values: [EntryKind: [Int64: Entry.Value]] = [:]
     /// Every text of the board in the order of the database.
@@ -20,17 +20,17 @@ struct EntryModel {
             values[.media, default: [:]][id] = .media(try await world.media.find(Media.ID(id)))
         }
         for id in 1...4 as ClosedRange<Int64> {
-            values[.company, default: [:]][id] = .company(try await world.companies.find(Company.ID(id)))
+            values[.company, default: [:]][id] = .company(try await world.find(Company.ID(id)))
         }
         for id in 1...10 as ClosedRange<Int64> {
             let member = id <= 4 ? EntryWorld.jane : EntryWorld.bob
             values[.posting, default: [:]][id] = .posting(
-                try await world.postings.find(JobPosting.ID(id), viewer: member))
+                try await world.find(JobPosting.ID(id), viewer: member))
         }
         for id in 1...5 as ClosedRange<Int64> {
             let member = id == 4 ? EntryWorld.bob : EntryWorld.jane
-            let detail = try await world.applications.find(Application.ID(id), viewer: member)
-            values[.application, default: [:]][id] = .application(detail.application)
+            values[.application, default: [:]][id] = .application(
+                try await world.find(Application.ID(id), viewer: member))
         }
         var texts: Set<String> = []
         for (kind, entries) in values {
