@@ -40,6 +40,12 @@ public struct AccountToken: Sendable, Equatable {
     }
 }
 
+extension AppError {
+    /// Strapi's words for a token that is wrong, used or too old, of a reset and of a confirmation.
+    public static let wrongResetCode = AppError(.invalid, "Incorrect code provided")
+    public static let wrongConfirmation = AppError(.invalid, "Invalid token")
+}
+
 /// A mail about an account that is to be sent once. The Message-ID is fixed when it is asked for.
 public struct AccountMail: Sendable, Equatable {
     public typealias ID = Identifier<AccountMail>

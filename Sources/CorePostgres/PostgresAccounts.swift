@@ -43,7 +43,7 @@ public struct PostgresAccounts: AccountRepository {
         try await mapped {
             try await db.transaction { transaction in
                 guard let used = try await use(hash, for: [.reset], now: now, in: transaction) else {
-                    throw AppError(.invalid, "Incorrect code provided")
+                    throw AppError.wrongResetCode
                 }
                 _ = try await transaction.batch(
                     [
@@ -65,7 +65,7 @@ public struct PostgresAccounts: AccountRepository {
         try await mapped {
             try await db.transaction { transaction in
                 guard let used = try await use(hash, for: [.confirm, .change], now: now, in: transaction) else {
-                    throw AppError(.invalid, "Invalid token")
+                    throw AppError.wrongConfirmation
                 }
                 let isChange = used.purpose == .change
                 var statements: [SQL] = [

@@ -97,7 +97,7 @@ struct RecoveryRoutes: Sendable {
         // Hashing is dear, so it is for those who have a good token.
         guard let token = MailedToken.hash(of: code),
             try await parts.accounts.find(hash: token, now: parts.clock.now())?.purpose == .reset
-        else { throw AppError(.invalid, "Incorrect code provided") }
+        else { throw AppError.wrongResetCode }
         let hash = try await hashing.run { [hasher = parts.hasher] in try hasher.hash(password) }
         let user = try await parts.accounts.reset(hash: token, passwordHash: hash, now: parts.clock.now())
         parts.guardian.wake()
@@ -106,7 +106,7 @@ struct RecoveryRoutes: Sendable {
 
     func confirm(_ token: String, _ request: HTTPRequest) async throws -> User {
         try limit(request)
-        guard let hash = MailedToken.hash(of: token) else { throw AppError(.invalid, "Invalid token") }
+        guard let hash = MailedToken.hash(of: token) else { throw AppError.wrongConfirmation }
         do {
             return try await parts.accounts.confirm(hash: hash, now: parts.clock.now())
         } catch let error as AppError where error.code == .conflict {
