@@ -112,13 +112,4 @@ public final class ChatService: Sendable {
         for loop in sockets { await loop.untilEmpty() }
         await feed.stop()
     }
-
-    /// Sockets of all loops.
-    public var socketCount: Int {
-        get async {
-            var count = 0
-            for loop in sockets { count += await loop.count }
-            return count
-        }
-    }
 }

@@ -92,8 +92,6 @@ public struct EngineSession: Sendable {
     /// Bytes and packets that wait for the client.
     public var buffered: (packets: Int, bytes: Int) { (waiting.count, waitingBytes) }
     public var isOpen: Bool { state == .open }
-    /// A WebSocket is on trial, so a second one is not wanted.
-    public var isUpgrading: Bool { upgrade != .none }
 
     /// The packet that tells the client the rules: the first of a session. Keys and order as the reference.
     public static func openPacket(sid: String, _ transport: Transport, limits: SocketIOLimits) -> EnginePacket {

@@ -63,9 +63,6 @@ public final class EngineServer: Sendable {
         for loop in sockets { await loop.untilEmpty() }
     }
 
-    /// Sessions of all loops.
-    public var sessionCount: Int { counts.sessions }
-
     // MARK: Requests
 
     /// - Parameter isPassedOn: another instance sent it here, so it is not passed on again.
@@ -208,6 +205,9 @@ public final class EngineServer: Sendable {
 }
 
 extension EngineServer {
+    /// Sessions of all loops. For tests.
+    var sessionCount: Int { counts.sessions }
+
     /// Whether a session of this process has a poll that waits. For tests.
     func isPollWaiting(_ id: EngineSessionID) async -> Bool { await engines[id.loop].isPollWaiting(id.secret) }
 }
