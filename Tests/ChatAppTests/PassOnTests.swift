@@ -207,6 +207,15 @@ struct PassOnTests {
         return (descriptors, "127.0.0.1:\(UInt16(bigEndian: address.sin_port))")
     }
 
+    @Test("a body for an instance that there is not is not waited for")
+    func unknownBody() async throws {
+        try await withPair(handler: { _ in HTTPResponse(status: 200) }) { pair in
+            let client = try await RawClient(port: pair.port, on: pair.loops.loops[0])
+            let answer = try await client.ask("POST", "/?to=nobody", headers: ["Content-Length: 5"])
+            #expect(answer.status == 400 && answer.body == Self.unknown)
+        }
+    }
+
     @Test("a body that is larger than an owner would take is refused before it is passed on")
     func tooLarge() async throws {
         try await withPair(limits: { $0.bodyBytesMax = 10 }, handler: { _ in HTTPResponse(status: 200) }) { pair in

@@ -4,8 +4,9 @@ import EventLoop
 import HTTPServer
 import ServiceKit
 
-/// Passes requests on to the chat instances that hold their Socket.IO sessions (DESIGN.md §7), over HTTP/1.1 to the
-/// internal ports that `chat_instances` names, so that polling and its upgrade need no sticky proxy.
+/// Passes requests on to the chat instances that hold their Socket.IO sessions, over HTTP/1.1 to the internal ports
+/// that `chat_instances` names, so that polling and its upgrade need no sticky proxy
+/// (docs/decisions/0017-passing-on.md).
 public final class InstancePassOn: PassOn {
     private let seal: PassOnSeal
     private let clock: any ServiceClock
@@ -42,10 +43,11 @@ public final class InstancePassOn: PassOn {
     ///   passed on already or the instances cannot be looked up; `CancellationError` when the client has left.
     public func answer(_ request: HTTPRequest, instance: String) async throws -> HTTPResponse {
         let index = request.loop.index
-        let body = request.body.isEmpty ? [] : try await request.body.collect(max: limits.bodyBytesMax)
+        // Before the body, of which anybody could send a megabyte for an instance that there is not.
         guard var address = try await look({ try await directories[index].address(of: instance) }) else {
             return unknown(request)
         }
+        let body = request.body.isEmpty ? [] : try await request.body.collect(max: limits.bodyBytesMax)
         let outgoing = HopRequest(
             request, body: body,
             seal: seal.make(
