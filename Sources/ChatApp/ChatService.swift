@@ -18,6 +18,7 @@ public final class ChatService: Sendable {
     private let sockets: [WebSocketLoop]
     private let socketIOHubs: [SocketIOHub]
     private let engine: EngineServer
+    private let errors: ChatErrors
 
     /// - Parameters:
     ///   - instance: shown to clients and operators; letters, digits, `.`, `_` and `-`.
@@ -49,6 +50,7 @@ public final class ChatService: Sendable {
             makeID: { Base64URL.encode(random.bytes(15)) })
         let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
         let socketIOHubs = loops.loops.map { SocketIOHub(on: $0, place: hubs.count + $0.index, parts: parts) }
+        errors = ChatErrors(log: log)
         self.feed = feed
         self.batcher = batcher
         self.hubs = hubs
@@ -70,9 +72,7 @@ public final class ChatService: Sendable {
         let routes = router
         return HTTPServer(
             loops: loops, address: address,
-            onError: { error, _ in
-                (error as? HTTPError ?? HTTPError(500, "The server could not answer.")).response
-            },
+            onError: errors.response,
             handler: { try await routes.handle($0) })
     }
 

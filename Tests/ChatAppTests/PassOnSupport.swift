@@ -52,13 +52,13 @@ final class PassOnPair: Sendable {
     init(
         limits: PassOnLimits = PassOnLimits(), keys: SigningKeys = PassOnPair.keys,
         ownerKeys: SigningKeys = PassOnPair.keys, clock: any ServiceClock = SystemClock(), name: String = "owner",
-        handler: @escaping HTTPHandler
+        log: Log = .silent, handler: @escaping HTTPHandler
     ) async throws {
         let loops = LoopGroup(count: 2, name: "pass-on")
         self.loops = loops
         let any = SocketAddress(host: "127.0.0.1", port: 0)
         owner = PassOnListener(
-            instance: name, loops: loops, address: any, keys: ownerKeys, limits: limits, clock: clock, log: .silent,
+            instance: name, loops: loops, address: any, keys: ownerKeys, limits: limits, clock: clock, log: log,
             metrics: metrics, handler: handler)
         ownerAddress = try await owner.start()
         let passOn = InstancePassOn(
@@ -86,12 +86,12 @@ final class PassOnPair: Sendable {
 func withPair(
     limits change: (inout PassOnLimits) -> Void = { _ in }, keys: SigningKeys = PassOnPair.keys,
     ownerKeys: SigningKeys = PassOnPair.keys, clock: any ServiceClock = SystemClock(), name: String = "owner",
-    handler: @escaping HTTPHandler, _ body: (PassOnPair) async throws -> Void
+    log: Log = .silent, handler: @escaping HTTPHandler, _ body: (PassOnPair) async throws -> Void
 ) async throws {
     var limits = PassOnLimits()
     change(&limits)
     let pair = try await PassOnPair(
-        limits: limits, keys: keys, ownerKeys: ownerKeys, clock: clock, name: name, handler: handler)
+        limits: limits, keys: keys, ownerKeys: ownerKeys, clock: clock, name: name, log: log, handler: handler)
     do {
         try await body(pair)
     } catch {

@@ -1,6 +1,7 @@
 import Core
 import Crypto
 import EventLoop
+import Foundation
 import Glibc
 import HTTPServer
 import ServiceKit
@@ -214,6 +215,23 @@ struct PassOnTests {
             let answer = try await client.ask("POST", "/?to=nobody", headers: ["Content-Length: 5"])
             #expect(answer.status == 400 && answer.body == Self.unknown)
         }
+    }
+
+    private struct Odd: Error {}
+
+    @Test("what nobody expected is logged, without the query, and the client is told nothing of it")
+    func unexpected() async throws {
+        let pipe = Pipe()
+        let sink = LogSink(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        try await withPair(log: Log(service: "test", sink: sink), handler: { _ in throw Odd() }) { pair in
+            let client = try await RawClient(port: pair.port, on: pair.loops.loops[0])
+            let answer = try await client.ask("GET", "/socket.io/?to=owner&sid=hidden")
+            #expect(answer.status == 500 && !answer.body.contains("Odd"))
+        }
+        sink.flush()
+        try pipe.fileHandleForWriting.close()
+        let text = String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        #expect(text.contains("Odd()") && text.contains("/socket.io/") && !text.contains("hidden"))
     }
 
     @Test("a body that is larger than an owner would take is refused before it is passed on")

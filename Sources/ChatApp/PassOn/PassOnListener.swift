@@ -47,9 +47,7 @@ public final class PassOnListener: Sendable {
     public func start() async throws -> SocketAddress {
         let server = HTTPServer(
             loops: loops, address: address,
-            onError: { error, _ in
-                (error as? HTTPError ?? HTTPError(500, "The server could not answer.")).response
-            },
+            onError: ChatErrors(log: log).response,
             handler: { [self] in try await answer($0) })
         let bound = try await server.start()
         self.server.withLock { $0 = server }
