@@ -61,6 +61,7 @@ actor HopLoop {
     private var idle: [SocketAddress: [IdleConnection]] = [:]
     private(set) var idleCount = 0
     private var connecting = 0
+    private var bodiesBytes = 0
     private var ticker: LoopTimer?
     private var nextID = 0
     private var isDraining = false
@@ -75,6 +76,18 @@ actor HopLoop {
     var now: UInt64 { loop.nowMilliseconds }
     var waitingCount: Int { hops.count }
     var tunnelCount: Int { tunnels.count }
+
+    /// Room for a body, until it is given back.
+    /// - Returns: false when there is none.
+    func reserve(_ bytes: Int) -> Bool {
+        guard bytes <= limits.bodiesBytesMax - bodiesBytes else { return false }
+        bodiesBytes += bytes
+        return true
+    }
+
+    nonisolated func giveBack(_ bytes: Int) {
+        loop.execute { self.assumeIsolated { $0.bodiesBytes -= bytes } }
+    }
 
     /// Sends the request, and returns when it has been answered. When the calling task is cancelled the connection is
     /// reset, which ends the owner's work on it.

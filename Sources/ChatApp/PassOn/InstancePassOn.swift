@@ -47,6 +47,10 @@ public final class InstancePassOn: PassOn {
         guard var address = try await look({ try await directories[index].address(of: instance) }) else {
             return unknown(request)
         }
+        // What is not announced may have any length.
+        let room = request.body.isEmpty ? 0 : min(request.body.contentLength ?? .max, limits.bodyBytesMax)
+        guard await hops[index].reserve(room) else { throw Self.full }
+        defer { hops[index].giveBack(room) }
         let body = request.body.isEmpty ? [] : try await request.body.collect(max: limits.bodyBytesMax)
         let outgoing = HopRequest(
             request, body: body,
@@ -70,10 +74,12 @@ public final class InstancePassOn: PassOn {
             passed.add()
             return tunnelled(answer, id, hops[index])
         case .failure(.left): throw CancellationError()
-        case .failure(.full): throw HTTPError(503, "Too many requests are being passed on.")
+        case .failure(.full): throw Self.full
         case .failure(.unreachable), .failure(.broken), .failure(.tooSlow): return unknown(request)
         }
     }
+
+    private static let full = HTTPError(503, "Too many requests are being passed on.")
 
     private func look(_ body: () async throws -> SocketAddress?) async throws -> SocketAddress? {
         do {

@@ -12,6 +12,9 @@ public struct PassOnLimits: Sendable {
     public var answerSecondsMax = 10
     /// Of a request's body: Engine.IO's maxPayload, beyond which an owner would refuse as well.
     public var bodyBytesMax = 1_000_000
+    /// Of all bodies that one loop holds at a time: a session id that names a living instance costs nothing to invent.
+    /// Packets are small; this is room for thousands.
+    public var bodiesBytesMax = 64 * 1024 * 1024
     public var headBytesMax = 16 * 1024
     /// Of an answer's body: more than an owner lets pile up for a slow reader.
     public var answerBytesMax = 8 * 1024 * 1024
