@@ -227,6 +227,38 @@ struct EngineUpgradeTests {
             #expect(answer.status == 400)
         }
     }
+
+    @Test("another instance is told when a poll's client ends its side, and what cannot be passed on is answered")
+    func passedPoll() async throws {
+        let away = Silent()
+        try await EngineInstance.with(passOn: away) { instance in
+            let client = try await instance.connect()
+            await client.send("GET", "\(EngineInstance.path)&sid=chat.2.0.AAAA")
+            try await away.arrived.wait(count: 1)
+            // Orderly, as a proxy does it.
+            await client.close()
+            try await away.cancelled.wait(count: 1)
+            let other = try await instance.connect()
+            #expect(try await other.ask("GET", "\(EngineInstance.path)&sid=full.0.AAAA").status == 503)
+        }
+    }
+}
+
+/// Another instance that makes polls wait.
+private struct Silent: PassOn {
+    let arrived = Signal<Bool>()
+    let cancelled = Signal<Bool>()
+
+    func answer(_ request: HTTPRequest, instance: String) async throws -> HTTPResponse {
+        guard instance != "full" else { throw HTTPError(503, "Too much is passed on.") }
+        arrived.send(true)
+        await withTaskCancellationHandler {
+            _ = try? await cancelled.wait(count: 1)
+        } onCancel: {
+            cancelled.send(true)
+        }
+        return HTTPResponse(status: 200)
+    }
 }
 
 /// Another instance that answers anything.

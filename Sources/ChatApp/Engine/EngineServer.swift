@@ -80,7 +80,10 @@ public final class EngineServer: Sendable {
         guard let id = EngineSessionID(sid) else { return EngineAnswer.refusal(.unknownSession, origin: origin) }
         guard id.instance == instance else {
             guard let passOn, !isPassedOn else { return EngineAnswer.refusal(.unknownSession, origin: origin) }
-            return try await passOn.answer(request, instance: id.instance)
+            guard query.transport == .polling, request.method == .get, request.body.isEmpty else {
+                return try await passOn.answer(request, instance: id.instance)
+            }
+            return Self.poll(request, of: id.instance, by: passOn)
         }
         guard id.loop < engines.count else { return EngineAnswer.refusal(.unknownSession, origin: origin) }
         switch (query.transport, request.method) {
@@ -129,6 +132,21 @@ public final class EngineServer: Sendable {
         return .later { answer in
             owner.run { $0.poll(secret, .init(answer: answer, origin: origin)) }
             return { owner.run { $0.pollLeft(secret, answer) } }
+        }
+    }
+
+    /// A poll of another instance's session. It waits as one of ours does: a client that ends its side has left, and
+    /// the owner must know, or what it sends next goes to nobody.
+    private static func poll(_ request: HTTPRequest, of instance: String, by passOn: any PassOn) -> HTTPResponse {
+        .later { answer in
+            let task = Task(executorPreference: request.loop) {
+                do {
+                    answer.send(try await passOn.answer(request, instance: instance))
+                } catch {
+                    answer.send((error as? HTTPError ?? HTTPError(500, "The server could not answer.")).response)
+                }
+            }
+            return { task.cancel() }
         }
     }
 
