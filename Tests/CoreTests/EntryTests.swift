@@ -148,4 +148,27 @@ struct EntryTests {
         #expect(try EntryQuery(.posting, offset: .max).offset == EntryQuery.offsetMax)
         #expect(try EntryQuery(.posting, limit: -5).limit == 0)
     }
+
+    @Test("an answer is everyone's only where neither it nor anything along its relations depends on who asks")
+    func everyones() throws {
+        for kind in EntryKind.allCases {
+            #expect(try EntryQuery(kind).isSameForEveryone == (kind == .posting || kind == .company))
+        }
+        for relation in EntryRelation.allCases {
+            let isPublic = relation == .postingCompany || relation == .companyLogo
+            let shown = try EntryQuery(relation.from, populate: [relation: EntryQuery(relation.to)])
+            #expect(shown.isSameForEveryone == isPublic, "\(relation)")
+            let asked = try EntryQuery(relation.from, filter: .not(.all([.hasRelated(relation, true)])))
+            #expect(asked.isSameForEveryone == isPublic, "\(relation)")
+            let fulfilled = try EntryQuery(relation.from, filter: .any([.related(relation, .all([]))]))
+            #expect(fulfilled.isSameForEveryone == isPublic, "\(relation)")
+        }
+        let deep = try EntryQuery(
+            .posting,
+            populate: [
+                .postingCompany: EntryQuery(
+                    .company, populate: [.companyRepresentative: EntryQuery(.user)])
+            ])
+        #expect(!deep.isSameForEveryone)
+    }
 }

@@ -108,13 +108,13 @@ public struct EntryQuery: Sendable, Equatable {
             counted: counted, fields: fields, populate: populate)
     }
 
-    /// Whether all viewers, and who is nobody, get the same entries: only what is public is asked for, by public
-    /// relations.
-    public var isSameForEveryone: Bool {
-        let isPublic = kind == .posting || kind == .company || kind == .media && filter == nil
-        return isPublic && (filter?.isSameForEveryone ?? true)
-            && sort.allSatisfy { $0.path.allSatisfy(\.isSameForEveryone) }
-            && populate.allSatisfy { $0.key.isSameForEveryone && $0.value.isSameForEveryone }
+    /// Whether all viewers, and who is nobody, get the same entries: a list of what is public, with what public
+    /// relations lead to.
+    public var isSameForEveryone: Bool { (kind == .posting || kind == .company) && asksForPublicOnly }
+
+    private var asksForPublicOnly: Bool {
+        (filter?.isSameForEveryone ?? true) && sort.allSatisfy { $0.path.allSatisfy(\.isSameForEveryone) }
+            && populate.allSatisfy { $0.key.isSameForEveryone && $0.value.asksForPublicOnly }
     }
 
     private let conditionCount: Int
