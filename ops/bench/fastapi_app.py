@@ -31,8 +31,9 @@ async def posting_by_id(posting: int) -> dict:
 
 
 PAGE = """
-    SELECT p.id, p.title AS name, p.description, p.employment_type AS type, p.environment, p.state, p.place, p.remote,
-           p.lat, p.lng, p.salary_min, p.salary_max, p.salary_currency, p.salary_period, p.skills, p.apply_url,
+    SELECT p.id, p.title AS name, p.description, p.description AS description_html, p.employment_type AS type,
+           p.environment, p.state, p.place, p.remote, p.lat, p.lng,
+           p.salary_min, p.salary_max, p.salary_currency, p.salary_period, p.skills, p.apply_url,
            p.published_at, p.valid_through, p.created_at AS "createdAt", p.updated_at AS "updatedAt",
            c.id AS company_id, c.name AS company_name, c.email, c.phone, c.address, c.category, c.bio, c.website,
            c.created_at AS company_created_at, c.updated_at AS company_updated_at,
@@ -44,9 +45,9 @@ PAGE = """
 COUNT = """
     SELECT count(*) FROM job_postings WHERE state = 'published' AND (valid_through IS NULL OR valid_through > now())
 """
-POSTING = ("name", "description", "type", "environment", "state", "place", "remote", "lat", "lng", "salary_min",
-           "salary_max", "salary_currency", "salary_period", "skills", "apply_url", "published_at", "valid_through",
-           "createdAt", "updatedAt")
+POSTING = ("name", "description", "description_html", "type", "environment", "state", "place", "remote", "lat", "lng",
+           "salary_min", "salary_max", "salary_currency", "salary_period", "skills", "apply_url",
+           "published_at", "valid_through", "createdAt", "updatedAt")
 COMPANY = ("email", "phone", "address", "category", "bio", "website")
 FORMATS = ("thumbnail", "small", "medium", "large")
 
