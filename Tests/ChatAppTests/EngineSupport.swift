@@ -76,7 +76,7 @@ struct EngineInstance {
 
     /// - Parameter quick: the times of the reference's test configuration.
     static func with(
-        quick: Bool = false, loops count: Int = 2, passOn: (any PassOn)? = nil,
+        quick: Bool = false, loops count: Int = 2, passOn: (any PassOn)? = nil, log: Log = .silent,
         limits change: (inout ChatLimits) -> Void = { _ in }, _ body: (EngineInstance) async throws -> Void
     ) async throws {
         var limits = ChatLimits()
@@ -89,7 +89,7 @@ struct EngineInstance {
         let delegate = EchoDelegate()
         let metrics = Metrics()
         let engine = EngineServer(
-            instance: "chat.1", loops: loops, limits: limits, passOn: passOn, metrics: metrics,
+            instance: "chat.1", loops: loops, limits: limits, passOn: passOn, log: log, metrics: metrics,
             delegate: { _ in delegate })
         var router = Router()
         engine.register(on: &router)

@@ -1,4 +1,6 @@
+import Foundation
 import HTTPServer
+import ServiceKit
 import SocketIO
 import TestSupport
 import Testing
@@ -242,6 +244,30 @@ struct EngineUpgradeTests {
             #expect(try await other.ask("GET", "\(EngineInstance.path)&sid=full.0.AAAA").status == 503)
         }
     }
+}
+
+extension EngineUpgradeTests {
+    @Test("what nobody expected of another instance is logged, without the query, and the client is told nothing of it")
+    func unexpected() async throws {
+        let pipe = Pipe()
+        let sink = LogSink(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        try await EngineInstance.with(passOn: Odd(), log: Log(service: "test", sink: sink)) { instance in
+            let client = try await instance.connect()
+            let answer = try await client.ask("GET", "\(EngineInstance.path)&sid=chat.2.0.HIDDEN")
+            #expect(answer.status == 500 && !answer.body.contains("Fault"))
+        }
+        sink.flush()
+        try pipe.fileHandleForWriting.close()
+        let text = String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        #expect(text.contains("Fault()") && text.contains("/socket.io/") && !text.contains("HIDDEN"))
+    }
+}
+
+/// Another instance with a fault of its own.
+private struct Odd: PassOn {
+    struct Fault: Error {}
+
+    func answer(_ request: HTTPRequest, instance: String) async throws -> HTTPResponse { throw Fault() }
 }
 
 /// Another instance that makes polls wait.

@@ -18,6 +18,7 @@ public final class EngineServer: Sendable {
     private let limits: ChatLimits
     private let trusted: TrustedNetworks
     private let passOn: (any PassOn)?
+    private let errors: ChatErrors
     private let counts = EngineCounts()
     /// By loop.
     let engines: [EngineLoop]
@@ -27,16 +28,18 @@ public final class EngineServer: Sendable {
     ///   - instance: of this process, as in `chat_instances`; letters, digits, `.`, `_` and `-`.
     ///   - trusted: proxies whose word about a client's address counts.
     ///   - passOn: nil where there is one instance only.
+    ///   - log: hears of what no client can be told.
     ///   - delegate: hears of the sockets of the loop that it is made for.
     public init(
         instance: String, loops: LoopGroup, limits: ChatLimits = ChatLimits(), trusted: TrustedNetworks = .loopback,
-        passOn: (any PassOn)? = nil, random: any RandomSource = SystemRandom(), metrics: Metrics,
+        passOn: (any PassOn)? = nil, random: any RandomSource = SystemRandom(), log: Log, metrics: Metrics,
         delegate: (EventLoop) -> any SocketIODelegate
     ) {
         self.instance = instance
         self.limits = limits
         self.trusted = trusted
         self.passOn = passOn
+        errors = ChatErrors(log: log)
         let parts = EngineParts(
             instance: instance, limits: limits, counts: counts, random: random, metrics: EngineMetrics(metrics))
         let engines = loops.loops.map { EngineLoop(on: $0, parts: parts, delegate: delegate($0)) }
@@ -83,7 +86,7 @@ public final class EngineServer: Sendable {
             guard query.transport == .polling, request.method == .get, request.body.isEmpty else {
                 return try await passOn.answer(request, instance: id.instance)
             }
-            return Self.poll(request, of: id.instance, by: passOn)
+            return poll(request, of: id.instance, by: passOn)
         }
         guard id.loop < engines.count else { return EngineAnswer.refusal(.unknownSession, origin: origin) }
         switch (query.transport, request.method) {
@@ -137,13 +140,13 @@ public final class EngineServer: Sendable {
 
     /// A poll of another instance's session. It waits as one of ours does: a client that ends its side has left, and
     /// the owner must know, or what it sends next goes to nobody.
-    private static func poll(_ request: HTTPRequest, of instance: String, by passOn: any PassOn) -> HTTPResponse {
-        .later { answer in
+    private func poll(_ request: HTTPRequest, of instance: String, by passOn: any PassOn) -> HTTPResponse {
+        .later { [errors] answer in
             let task = Task(executorPreference: request.loop) {
                 do {
                     answer.send(try await passOn.answer(request, instance: instance))
                 } catch {
-                    answer.send((error as? HTTPError ?? HTTPError(500, "The server could not answer.")).response)
+                    answer.send(errors.response(to: error, request))
                 }
             }
             return { task.cancel() }
