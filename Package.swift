@@ -76,7 +76,7 @@ let package = Package(
         module(
             "ChatApp",
             ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit", "SocketIO", "WebSocket"]),
-        module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "Transfer", "ServiceKit"]),
+        module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "SafeHTML", "ServiceKit", "Transfer"]),
         module("OperatorApp", ["Core", "Crypto", "JSON", "SafeHTML", "ServiceKit"]),
 
         program(

@@ -2,6 +2,7 @@ import CoreHTTP
 import Crypto
 import Foundation
 import HTTPServer
+import SafeHTML
 
 /// The few pages people see in a browser: no script, nothing from elsewhere, forms that come back here only.
 enum HTMLPage {
@@ -24,7 +25,7 @@ enum HTMLPage {
     ///   - body: as HTML.
     static func answer(_ title: String, _ body: String) -> HTTPResponse {
         let html = """
-            <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(escaped(title))</title>
+            <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(SafeHTML.escaped(title))</title>
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <style>\(style)</style></head><body><main>\(body)</main></body></html>
             """
@@ -36,22 +37,5 @@ enum HTMLPage {
                 "Content-Security-Policy": policy,
             ],
             body: .bytes(Array(html.utf8)))
-    }
-
-    /// For text, and for attributes in double quotes.
-    static func escaped(_ text: String) -> String {
-        var out = ""
-        out.reserveCapacity(text.utf8.count)
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": out += "&amp;"
-            case "<": out += "&lt;"
-            case ">": out += "&gt;"
-            case "\"": out += "&quot;"
-            case "'": out += "&#39;"
-            default: out.unicodeScalars.append(scalar)
-            }
-        }
-        return out
     }
 }

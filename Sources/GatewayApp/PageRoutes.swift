@@ -2,6 +2,7 @@ import Core
 import CoreHTTP
 import Crypto
 import HTTPServer
+import SafeHTML
 
 /// The few things people see in a browser: what this is, and the end of an alert.
 struct PageRoutes: Sendable {
@@ -41,7 +42,7 @@ struct PageRoutes: Sendable {
             "Stop this alert?",
             """
             <h1>Stop this alert?</h1>
-            <p>The alert <strong>\(HTMLPage.escaped(name))</strong> sends mail to \(HTMLPage.escaped(email)).</p>
+            <p>The alert <strong>\(SafeHTML.escaped(name))</strong> sends mail to \(SafeHTML.escaped(email)).</p>
             <form method="post"><button type="submit">Stop it</button></form>
             """)
     }

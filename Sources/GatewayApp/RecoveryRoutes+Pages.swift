@@ -2,6 +2,7 @@ import Core
 import CoreHTTP
 import Crypto
 import HTTPServer
+import SafeHTML
 
 /// Opening a page changes nothing, because programs that look through mail open every link; a button does.
 extension RecoveryRoutes {
@@ -37,14 +38,14 @@ extension RecoveryRoutes {
             token.purpose == .confirm
             ? "Is this your address?"
             : "Shall this be the address of the account <strong>"
-                + "\(HTMLPage.escaped(token.username))</strong> from now on?"
+                + "\(SafeHTML.escaped(token.username))</strong> from now on?"
         return HTMLPage.answer(
             "Confirm your address",
             """
             <h1>Confirm your address</h1>
-            <p><strong>\(HTMLPage.escaped(token.email))</strong></p><p>\(sentence)</p>
+            <p><strong>\(SafeHTML.escaped(token.email))</strong></p><p>\(sentence)</p>
             <form method="post" action="/confirm-email">
-            <input type="hidden" name="confirmation" value="\(HTMLPage.escaped(code))">
+            <input type="hidden" name="confirmation" value="\(SafeHTML.escaped(code))">
             <button type="submit">Yes, confirm it</button></form>
             """)
     }
@@ -63,20 +64,20 @@ extension RecoveryRoutes {
     func confirmedPage(_ user: User) -> HTTPResponse {
         // Not a redirect: browsers hold a form's answer to the page's form-action.
         let onward = parts.accountSettings.confirmedURL.map {
-            "<p><a href=\"\(HTMLPage.escaped($0))\">Go on</a></p>"
+            "<p><a href=\"\(SafeHTML.escaped($0))\">Go on</a></p>"
         }
         return HTMLPage.answer(
             "Your address is confirmed",
             """
             <h1>Your address is confirmed</h1>
-            <p><strong>\(HTMLPage.escaped(user.email))</strong> is the address of your account.</p>\(onward ?? "")
+            <p><strong>\(SafeHTML.escaped(user.email))</strong> is the address of your account.</p>\(onward ?? "")
             """)
     }
 
     /// An error with a page in place of its JSON.
     func page(_ error: AppError, _ title: String) -> HTTPResponse {
         Self.with(
-            error, HTMLPage.answer(title, "<h1>\(title)</h1><p class=\"wrong\">\(HTMLPage.escaped(error.message))</p>"))
+            error, HTMLPage.answer(title, "<h1>\(title)</h1><p class=\"wrong\">\(SafeHTML.escaped(error.message))</p>"))
     }
 
     private static func with(_ error: AppError, _ page: HTTPResponse) -> HTTPResponse {
@@ -100,17 +101,17 @@ extension RecoveryRoutes {
     }
 
     private func form(_ code: String, _ token: AccountToken, problem: String?) -> HTTPResponse {
-        let wrong = problem.map { "<p class=\"wrong\" role=\"alert\">\(HTMLPage.escaped($0))</p>" } ?? ""
+        let wrong = problem.map { "<p class=\"wrong\" role=\"alert\">\(SafeHTML.escaped($0))</p>" } ?? ""
         // The name is there for programs that keep passwords.
         return HTMLPage.answer(
             "Choose a new password",
             """
             <h1>Choose a new password</h1>
-            <p>For the account <strong>\(HTMLPage.escaped(token.username))</strong> (\(HTMLPage.escaped(token.email))).
+            <p>For the account <strong>\(SafeHTML.escaped(token.username))</strong> (\(SafeHTML.escaped(token.email))).
             You are then signed out everywhere.</p>\(wrong)
             <form method="post" action="/reset-password">
-            <input type="hidden" name="code" value="\(HTMLPage.escaped(code))">
-            <input type="text" name="username" value="\(HTMLPage.escaped(token.email))" autocomplete="username" hidden>
+            <input type="hidden" name="code" value="\(SafeHTML.escaped(code))">
+            <input type="text" name="username" value="\(SafeHTML.escaped(token.email))" autocomplete="username" hidden>
             <label>New password<input type="password" name="password" autocomplete="new-password"
               minlength="\(User.passwordLengthMin)" required autofocus></label>
             <label>Once more<input type="password" name="passwordConfirmation" autocomplete="new-password"

@@ -1,6 +1,7 @@
 import Core
 import Crypto
 import Foundation
+import SafeHTML
 import Transfer
 
 /// Makes the mails about an account.
@@ -107,13 +108,13 @@ public struct AccountMailWriter: Sendable {
     private var footer: String { "You get this mail because this address was given at \(publicURL)." }
 
     private func html(_ words: Words) -> String {
-        func paragraph(_ text: String) -> String { "<p style=\"margin:0 0 12px\">\(MailLayout.escape(text))</p>\n" }
+        func paragraph(_ text: String) -> String { "<p style=\"margin:0 0 12px\">\(SafeHTML.escaped(text))</p>\n" }
         let link = words.link.map { link in
-            let url = MailLayout.escape(link.url)
+            let url = SafeHTML.escaped(link.url)
             return """
                 <p style="margin:20px 0"><a href="\(url)" style="display:inline-block;padding:10px 20px;\
                 border-radius:6px;background:#0b57a4;color:#ffffff;text-decoration:none;font-weight:bold">\
-                \(MailLayout.escape(link.label))</a></p>
+                \(SafeHTML.escaped(link.label))</a></p>
                 <p style="margin:0 0 12px;font-size:13px;color:#5b6470">Or open this address: \
                 <a href="\(url)" style="color:#0b57a4;word-break:break-all">\(url)</a></p>
 
@@ -122,6 +123,6 @@ public struct AccountMailWriter: Sendable {
         return MailLayout.html(
             title: words.subject,
             content: words.paragraphs.map(paragraph).joined() + (link ?? "") + words.ending.map(paragraph).joined(),
-            footer: MailLayout.escape(footer))
+            footer: SafeHTML.escaped(footer))
     }
 }

@@ -1,6 +1,7 @@
 import Core
 import Crypto
 import Foundation
+import SafeHTML
 import Transfer
 
 /// Makes the mail of an alert: the postings, why each is in it, and how to end it.
@@ -58,13 +59,13 @@ public struct AlertMailWriter: Sendable {
     private func html(_ mail: Mail, unsubscribe: String?) -> String {
         let items = mail.items.map { item in
             let place =
-                where_(item).isEmpty ? "" : "<div style=\"color:#444b55\">\(MailLayout.escape(where_(item)))</div>\n"
+                where_(item).isEmpty ? "" : "<div style=\"color:#444b55\">\(SafeHTML.escaped(where_(item)))</div>\n"
             return """
                 <tr><td style="padding:14px 0;border-top:1px solid #d9dee5">
-                <a href="\(MailLayout.escape(link(item)))" style="font-size:17px;font-weight:bold;color:#0b57a4">\
-                \(MailLayout.escape(item.title))</a>
+                <a href="\(SafeHTML.escaped(link(item)))" style="font-size:17px;font-weight:bold;color:#0b57a4">\
+                \(SafeHTML.escaped(item.title))</a>
                 \(place)<div style="font-size:14px;color:#5b6470;padding-top:4px">\
-                Why: \(MailLayout.escape(item.reason))</div>
+                Why: \(SafeHTML.escaped(item.reason))</div>
                 </td></tr>
                 """
         }
@@ -72,12 +73,12 @@ public struct AlertMailWriter: Sendable {
             mail.moreItems == 0
             ? ""
             : """
-            <p style="margin:14px 0 0">And <a href="\(MailLayout.escape(publicURL))" style="color:#0b57a4">\
+            <p style="margin:14px 0 0">And <a href="\(SafeHTML.escaped(publicURL))" style="color:#0b57a4">\
             \(mail.moreItems) more</a>.</p>
 
             """
         let end = unsubscribe.map { url in
-            " <a href=\"\(MailLayout.escape(url))\" style=\"color:#5b6470\">End this alert</a>"
+            " <a href=\"\(SafeHTML.escaped(url))\" style=\"color:#5b6470\">End this alert</a>"
         }
         return MailLayout.html(
             title: mail.subjectLine,
@@ -89,7 +90,7 @@ public struct AlertMailWriter: Sendable {
                 """,
             footer: """
                 You get this mail because you saved this search as an alert at \
-                <a href="\(MailLayout.escape(publicURL))" style="color:#5b6470">\(MailLayout.escape(publicURL))</a>.\
+                <a href="\(SafeHTML.escaped(publicURL))" style="color:#5b6470">\(SafeHTML.escaped(publicURL))</a>.\
                 \(end ?? "")
                 """)
     }
