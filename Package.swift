@@ -98,35 +98,36 @@ let package = Package(
             "martlet", ["Core", "CorePostgres", "EventLoop", "OperatorApp", "Postgres", "ServiceKit"]),
 
         // Tests.
+        .target(name: "Seeded", path: "Tests/Seeded", swiftSettings: swift),
         .target(
             name: "TestSupport", dependencies: ["Core", "CorePostgres", "EventLoop", "Postgres", "Cpq"],
             path: "Tests/TestSupport", swiftSettings: swift),
         tests("EventLoopTests", ["EventLoop"]),
-        tests("HTTPServerTests", ["EventLoop", "HTTPServer"]),
-        tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "TestSupport", "WebSocket"]),
-        tests("PostgresTests", ["EventLoop", "Postgres", "TestSupport"]),
+        tests("HTTPServerTests", ["EventLoop", "HTTPServer", "Seeded"]),
+        tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "Seeded", "TestSupport", "WebSocket"]),
+        tests("PostgresTests", ["EventLoop", "Postgres", "Seeded", "TestSupport"]),
         tests("TransferTests", ["EventLoop", "HTTPServer", "TestSupport", "Transfer"]),
-        tests("CryptoTests", ["Crypto"]),
-        tests("MediaToolsTests", ["MediaTools"]),
-        tests("SafeHTMLTests", ["SafeHTML"]),
+        tests("CryptoTests", ["Crypto", "Seeded"]),
+        tests("MediaToolsTests", ["MediaTools", "Seeded"]),
+        tests("SafeHTMLTests", ["SafeHTML", "Seeded"]),
         tests("JSONTests", ["JSON"]),
         tests("ServiceKitTests", ["EventLoop", "HTTPServer", "ServiceKit"]),
         tests("CoreTests", ["Core"]),
-        tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "SafeHTML", "TestSupport"]),
-        tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "ServiceKit"]),
+        tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "SafeHTML", "Seeded", "TestSupport"]),
+        tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "Seeded", "ServiceKit"]),
         tests(
             "GatewayAppTests",
             [
                 "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "GatewayApp", "HTTPServer", "JSON",
-                "MediaStore", "Postgres", "ServiceKit", "TestSupport",
+                "MediaStore", "Postgres", "Seeded", "ServiceKit", "TestSupport",
             ]),
         tests(
             "ChatAppTests",
             [
-                "ChatApp", "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "HTTPServer", "JSON", "Postgres",
-                "ServiceKit", "SocketIO", "TestSupport", "WebSocket",
+                "ChatApp", "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "HTTPServer", "JSON",
+                "Postgres", "Seeded", "ServiceKit", "SocketIO", "TestSupport", "WebSocket",
             ]),
-        tests("SocketIOTests", ["JSON", "SocketIO"]),
+        tests("SocketIOTests", ["JSON", "Seeded", "SocketIO"]),
         tests("MediaStoreTests", ["Core", "EventLoop", "MediaStore"]),
         tests(
             "WorkerAppTests",

@@ -1,6 +1,7 @@
 import Core
 import CorePostgres
 import Foundation
+import Seeded
 import Synchronization
 import TestSupport
 import Testing
@@ -64,7 +65,7 @@ struct FaultTests {
             let logs = try await withThrowingTaskGroup(of: [ChatClient.Seen].self) { group in
                 for user in 2...9 {
                     group.addTask {
-                        var random = Seeded(UInt64(user))
+                        var random = SeededGenerator(seed: UInt64(user))
                         let follower = Follower()
                         while follower.last < Int64(count) {
                             let instance = instances[Int.random(in: 0...1, using: &random)]

@@ -1,21 +1,9 @@
 import Core
 import Foundation
+import Seeded
 import Testing
 
 @testable import ChatApp
-
-/// SplitMix64: the same numbers for the same seed everywhere.
-struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
-    }
-}
 
 @Suite("Client frames")
 struct ClientFrameTests {
@@ -64,7 +52,7 @@ struct ClientFrameTests {
 
     @Test("what is read is what Foundation reads, and nothing is taken that Foundation refuses", arguments: 0..<20)
     func againstFoundation(seed: Int) throws {
-        var random = Seeded(UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         let pieces = ["a", "ä", "🦆", "\"", "\\", "\n", "\t", "/", "\u{7F}", "{", "}", ",", ":", "é", "\u{2028}"]
         for _ in 0..<200 {
             let count = Int.random(in: 0...12, using: &random)
@@ -126,7 +114,7 @@ struct RoomPositionsTests {
 
     /// Rooms that others write to as well, wake-ups that are lost, reads that are late or fail, hubs that come and go.
     private struct World {
-        var random: Seeded
+        var random: SeededGenerator
         var positions = RoomPositions()
         var committed: [Int64: Int64] = [1: 0, 2: 0, 3: 0]
         /// What each hub of each room was given, from its hold on.
@@ -226,7 +214,7 @@ struct RoomPositionsTests {
     @Test("whatever the order of commits, wake-ups and reads, each hub is given each message once, in order")
     func simulated() {
         for seed in 0..<10_000 {
-            var world = World(random: Seeded(UInt64(seed)))
+            var world = World(random: SeededGenerator(seed: UInt64(seed)))
             for _ in 0..<60 { world.step() }
             world.settle()
             guard world.isRight else {

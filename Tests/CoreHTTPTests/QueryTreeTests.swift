@@ -1,5 +1,6 @@
 import Core
 import CoreHTTP
+import Seeded
 import Testing
 
 @Suite("The query string as a tree")
@@ -123,7 +124,7 @@ struct QueryTreeTests {
             "a", "b", "0", "1", "99", "[", "]", "[]", "[0]", "[1]", "[a]", "[b]", "=", "&", "&a", "&a[", "%", "%5B",
             "%5D", "%41", "%00", "+", ".", "$", "é", "\u{0}", "",
         ]
-        var random = SplitMix(seed: 20_261_130)
+        var random = SeededGenerator(seed: 20_261_130)
         var limits = QueryTree.Limits()
         limits.nodesMax = 40
         limits.depthMax = 5
@@ -165,19 +166,4 @@ extension QueryTree {
 
     fileprivate var size: Int { children.reduce(1) { $0 + $1.size } }
     fileprivate var depth: Int { 1 + (children.map(\.depth).max() ?? 0) }
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
-private struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }

@@ -2,6 +2,7 @@ import Core
 import CorePostgres
 import Foundation
 import Postgres
+import Seeded
 import Synchronization
 import TestSupport
 import Testing
@@ -75,7 +76,7 @@ struct RoomsTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for writer in 0..<8 {
                     group.addTask {
-                        var random = Random(seed: UInt64(writer))
+                        var random = SeededGenerator(seed: UInt64(writer))
                         for _ in 0..<25 { try await Self.send(rooms, &random, acknowledged) }
                     }
                 }
@@ -109,7 +110,7 @@ struct RoomsTests {
     }
 
     private static func send(
-        _ rooms: PostgresRooms, _ random: inout Random, _ acknowledged: Shared<[String: Int64]>
+        _ rooms: PostgresRooms, _ random: inout SeededGenerator, _ acknowledged: Shared<[String: Int64]>
     ) async throws {
         let drafts = try (0..<Int.random(in: 1...20, using: &random)).map { _ in
             // Members are 1 to 6; 7 and 8 are strangers. Ids repeat within batches and across writers.
@@ -253,18 +254,5 @@ private final class Shared<Value: Sendable>: Sendable {
             nonisolated(unsafe) let result = body(&value)
             return result
         }
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed everywhere.
-private struct Random: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
     }
 }

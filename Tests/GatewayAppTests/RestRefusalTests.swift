@@ -1,4 +1,5 @@
 import Core
+import Seeded
 import Testing
 
 @testable import GatewayApp
@@ -136,7 +137,7 @@ struct RestRefusalTests {
             "2027-01-31",
             "a,b,,c", ".", ":", "9223372036854775808", "1e3", "%E2%82%AC",
         ]
-        var random = SplitMix(state: 15)
+        var random = SeededGenerator(seed: 15)
         var taken = 0
         for _ in 0..<10_000 {
             let query = (0..<Int.random(in: 1...3, using: &random)).map { _ in
@@ -156,16 +157,5 @@ struct RestRefusalTests {
             }
         }
         #expect(taken > 100)
-    }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

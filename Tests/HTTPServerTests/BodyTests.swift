@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Seeded
 import Synchronization
 import Testing
 

@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import Seeded
 import Testing
 
 @testable import HTTPServer

@@ -1,4 +1,5 @@
 import EventLoop
+import Seeded
 import Testing
 
 @testable import HTTPServer

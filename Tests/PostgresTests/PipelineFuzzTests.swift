@@ -1,21 +1,8 @@
+import Seeded
 import Synchronization
 import Testing
 
 @testable import Postgres
-
-/// The same numbers for the same seed, everywhere.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        // SplitMix64 (Steele, Lea, Flood 2014).
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-}
 
 /// A server that answers a pipeline as PostgreSQL does: after a failure it skips to the Sync.
 private struct ModelServer {
@@ -87,7 +74,7 @@ struct PipelineFuzzTests {
     /// deserve.
     @Test("every caller is told exactly once, and only of its own mistakes", arguments: 0..<200)
     func run(seed: Int) throws {
-        var random = SeededRandom(seed: UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         let shares = Bool.random(using: &random)
         let loses = Int.random(in: 0..<4, using: &random) == 0
         let forgets = Int.random(in: 0..<4, using: &random) == 0

@@ -1,3 +1,4 @@
+import Seeded
 import Testing
 
 @testable import SafeHTML
@@ -35,7 +36,7 @@ struct SafeTextTests {
 
     @Test("any HTML's words are those that the parser finds, once it is safe")
     func sameWords() throws {
-        var random = SplitMix(state: 7)
+        var random = SeededGenerator(seed: 7)
         let pieces = [
             "<p>", "</p>", "<ul>", "<li>", "</li>", "</ul>", "<b>", "</b>", "<br>", "word ", "&amp;", "<", "é😀",
             "&lt;i>",
@@ -49,16 +50,5 @@ struct SafeTextTests {
             let slow = SafeHTML.text(safe).split(whereSeparator: \.isWhitespace).joined()
             #expect(fast.filter { $0 != "•" } == slow.filter { $0 != "•" && $0 != "-" }, "\(safe)")
         }
-    }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

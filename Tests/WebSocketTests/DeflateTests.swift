@@ -1,3 +1,4 @@
+import Seeded
 import Testing
 
 @testable import WebSocket
@@ -8,7 +9,7 @@ struct DeflateTests {
     func roundTrip(count: Int) throws {
         let deflater = Deflater()
         let inflater = Inflater()
-        var random = Seeded(7)
+        var random = SeededGenerator(seed: 7)
         let text = (0..<count).map { _ in UInt8.random(in: 0x61...0x66, using: &random) }
         let small = try #require(deflater.deflate(text[...]))
         let other = try #require(deflater.deflate(Array("other".utf8)[...]))
@@ -42,7 +43,7 @@ struct DeflateTests {
 
     @Test("noise never gives more than the limit", arguments: 0..<50)
     func noise(seed: Int) {
-        var random = Seeded(UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         let inflater = Inflater()
         for _ in 0..<50 {
             let count = Int.random(in: 0...200, using: &random)

@@ -1,3 +1,4 @@
+import Seeded
 import TestSupport
 import Testing
 
@@ -182,7 +183,7 @@ struct FrameReaderTests {
 
     @Test("noise ends in events or one fault, the same however it is cut", arguments: 0..<64)
     func noise(seed: Int) {
-        var random = Seeded(UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         for _ in 0..<100 {
             var bytes: [UInt8] = []
             for _ in 0..<Int.random(in: 1...6, using: &random) {
@@ -201,18 +202,5 @@ struct FrameReaderTests {
             #expect(Self.run(bytes, pieces: pieces) == whole)
             #expect(Self.run(bytes, pieces: [1]) == whole)
         }
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed everywhere.
-struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
-        return z ^ z >> 31
     }
 }

@@ -1,4 +1,5 @@
 import Cwslay
+import Seeded
 import TestSupport
 import Testing
 
@@ -76,7 +77,7 @@ struct SecondOpinionTests {
 
     @Test("both see the same messages in noise, and what is a fault there is one here", arguments: 0..<64)
     func noise(seed: Int) {
-        var random = Seeded(UInt64(1_000 + seed))
+        var random = SeededGenerator(seed: UInt64(1_000 + seed))
         for _ in 0..<100 {
             var bytes: [UInt8] = []
             for _ in 0..<Int.random(in: 1...6, using: &random) {

@@ -1,13 +1,14 @@
 import Core
 import Foundation
+import Seeded
 
 /// Random queries whose values are mostly those of the board, so that they find something.
 struct EntryGenerator {
-    private var random: SplitMix
+    private var random: SeededGenerator
     private let model: EntryModel
 
     init(seed: UInt64, _ model: EntryModel) {
-        random = SplitMix(state: seed)
+        random = SeededGenerator(seed: seed)
         self.model = model
     }
 
@@ -102,18 +103,5 @@ struct EntryGenerator {
         }
         return try EntrySort(
             path: path, pick(EntryField.all(of: at).filter(\.allowsSort)), descending: chance(2))
-    }
-}
-
-/// Sebastiano Vigna's SplitMix64: the same numbers everywhere.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }
