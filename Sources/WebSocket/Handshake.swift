@@ -9,7 +9,7 @@ public struct WebSocketHandshake: Equatable, Sendable {
 
     public let acceptKey: String
     public let subprotocol: String?
-    public let compression: Bool
+    public let compression: Compression?
 
     /// Checks what a client asks for. The Origin is for the caller to judge: who signs in by cookie must look at it.
     ///
@@ -36,10 +36,16 @@ public struct WebSocketHandshake: Equatable, Sendable {
             throw HTTPError(400, "No offered subprotocol is spoken here: " + protocols.joined(separator: ", "))
         }
         acceptKey = Self.accept(keys[0])
-        self.compression =
-            compression
-            && request.headers.all("Sec-WebSocket-Extensions").flatMap { Self.split($0, by: ",") }
-                .contains(where: Self.isOurs)
+        var extensions: [ExtensionOffer] = []
+        for header in request.headers.all("Sec-WebSocket-Extensions") {
+            // RFC 6455 §9.1: what is not of the grammar fails the connection.
+            guard let offers = ExtensionOffer.parse(header) else {
+                throw HTTPError(400, "Sec-WebSocket-Extensions cannot be read.")
+            }
+            extensions += offers
+        }
+        // The client names first what it likes best.
+        self.compression = compression ? extensions.lazy.compactMap { Compression($0) }.first : nil
     }
 
     /// What the 101 says.
@@ -48,11 +54,7 @@ public struct WebSocketHandshake: Equatable, Sendable {
             "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": acceptKey,
         ]
         if let subprotocol { headers.add("Sec-WebSocket-Protocol", subprotocol) }
-        if compression {
-            headers.add(
-                "Sec-WebSocket-Extensions",
-                "permessage-deflate; server_no_context_takeover; client_no_context_takeover")
-        }
+        if let compression { headers.add("Sec-WebSocket-Extensions", compression.header) }
         return headers
     }
 
@@ -62,28 +64,6 @@ public struct WebSocketHandshake: Equatable, Sendable {
         var digest = [UInt8](repeating: 0, count: 20)
         EVP_Digest(text, text.count, &digest, nil, EVP_sha1(), nil)
         return Data(digest).base64EncodedString()
-    }
-
-    /// Whether an offer of RFC 7692 §7 can be met: our window is the full one, so a smaller one asked of us cannot.
-    private static func isOurs(_ offer: String) -> Bool {
-        let parts = split(offer, by: ";")
-        guard parts.first?.lowercased() == "permessage-deflate" else { return false }
-        var seen: Set<String> = []
-        for part in parts.dropFirst() {
-            let pair = split(part, by: "=")
-            guard let name = pair.first?.lowercased(), pair.count <= 2, seen.insert(name).inserted else { return false }
-            let value = pair.count == 2 ? pair[1].trimmingCharacters(in: CharacterSet(charactersIn: "\"")) : nil
-            switch name {
-            case "server_no_context_takeover", "client_no_context_takeover":
-                guard value == nil else { return false }
-            case "client_max_window_bits":
-                guard value == nil || value.flatMap(Int.init).map((8...15).contains) == true else { return false }
-            case "server_max_window_bits":
-                guard value == "15" else { return false }
-            default: return false
-            }
-        }
-        return true
     }
 
     private static func split(_ text: String, by separator: Character) -> [String] {

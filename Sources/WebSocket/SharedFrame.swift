@@ -40,6 +40,7 @@ public final class SharedFrame: Sendable {
     }
 
     public var payload: ArraySlice<UInt8> { bytes[headerCount...] }
+    var payloadCount: Int { bytes.count - headerCount }
 
     /// §5.2, without a mask: a server's frames have none.
     private static func header(_ opcode: UInt8, _ count: Int, compressed: Bool = false) -> [UInt8] {
@@ -51,7 +52,7 @@ public final class SharedFrame: Sendable {
 
     /// As it goes to a socket that reads compressed messages: smaller, or the same.
     func deflated(by deflater: Deflater, from bytesMin: Int) -> [UInt8] {
-        guard bytes.count - headerCount >= bytesMin, bytes[0] & 0x8 == 0 else { return bytes }
+        guard payloadCount >= bytesMin, bytes[0] & 0x8 == 0 else { return bytes }
         return deflated.withLock { deflated in
             if let deflated { return deflated }
             var made = bytes

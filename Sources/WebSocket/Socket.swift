@@ -13,7 +13,8 @@ final class Socket {
 
     let id: Int
     let stream: TCPStream
-    let isCompressing: Bool
+    /// Messages up to this length may go compressed; without compression none.
+    let compressBytesMax: Int
     var state = State.open
     var reader: FrameReader
     /// Frames of this turn. Nearly always one: it needs no array.
@@ -29,11 +30,11 @@ final class Socket {
     /// The delegate is told at the end of the turn, not from within its own call.
     var unreported: CloseCode?
 
-    init(id: Int, stream: TCPStream, limits: WebSocketLimits, compression: Bool, now: UInt32) {
+    init(id: Int, stream: TCPStream, limits: WebSocketLimits, compression: Compression?, now: UInt32) {
         self.id = id
         self.stream = stream
-        isCompressing = compression
-        reader = FrameReader(messageBytesMax: limits.messageBytesMax, compression: compression)
+        compressBytesMax = compression?.messageBytesMax ?? -1
+        reader = FrameReader(messageBytesMax: limits.messageBytesMax, compression: compression != nil)
         heardAt = now
     }
 

@@ -62,7 +62,7 @@ public actor WebSocketLoop {
 
     /// Takes a connection whose handshake is done.
     /// - Parameter leftover: what the peer sent behind its handshake.
-    public func adopt(_ stream: TCPStream, leftover: [UInt8], compression: Bool) {
+    public func adopt(_ stream: TCPStream, leftover: [UInt8], compression: Compression?) {
         guard stream.isOpen else { return }
         let id = makeID()
         let socket = Socket(id: id, stream: stream, limits: limits, compression: compression, now: now)
@@ -213,7 +213,7 @@ public actor WebSocketLoop {
 
     func send(_ frame: SharedFrame, to id: Int) {
         guard let socket = socket(id), socket.state == .open else { return }
-        guard socket.isCompressing else { return write(frame.bytes, to: socket) }
+        guard frame.payloadCount <= socket.compressBytesMax else { return write(frame.bytes, to: socket) }
         let deflater = deflater ?? Deflater()
         self.deflater = deflater
         write(frame.deflated(by: deflater, from: limits.compressBytesMin), to: socket)

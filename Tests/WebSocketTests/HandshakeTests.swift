@@ -36,7 +36,7 @@ struct HandshakeTests {
     func key() throws {
         let shake = try shake()
         #expect(shake.acceptKey == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
-        #expect(shake.subprotocol == nil && !shake.compression)
+        #expect(shake.subprotocol == nil && shake.compression == nil)
         #expect(shake.headers["Upgrade"] == "websocket")
     }
 
@@ -60,19 +60,77 @@ struct HandshakeTests {
         #expect(status({ _ in }, body: [1]) == 400)
     }
 
+    private static let agreed = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
+
     @Test(
-        "permessage-deflate is agreed to when its parameters can be met",
+        "permessage-deflate is agreed to when its parameters are those of RFC 7692, the first such offer",
         arguments: [
-            ("permessage-deflate", true), ("permessage-deflate; client_max_window_bits", true),
-            ("x-webkit, permessage-deflate; server_no_context_takeover", true),
-            ("permessage-deflate; server_max_window_bits=10, permessage-deflate", true),
-            ("permessage-deflate; server_max_window_bits=10", false), ("permessage-deflate; other", false),
-            ("permessage-deflate; client_max_window_bits=16", false), ("deflate", false),
-            ("permessage-deflate; client_max_window_bits; client_max_window_bits", false),
+            ("permessage-deflate", ""), ("permessage-deflate; client_max_window_bits", ""),
+            ("x-webkit, permessage-deflate; server_no_context_takeover", ""),
+            (", ,Permessage-Deflate;Client_Max_Window_Bits = 9 ;client_no_context_takeover,", ""),
+            (#"permessage-deflate; client_max_window_bits="10""#, ""),
+            ("permessage-deflate; server_max_window_bits=8", "; server_max_window_bits=8"),
+            (#"permessage-deflate; server_max_window_bits="1\0""#, "; server_max_window_bits=10"),
+            (
+                "permessage-deflate; server_max_window_bits=15; client_max_window_bits=8",
+                "; server_max_window_bits=15"
+            ),
+            ("permessage-deflate; server_max_window_bits=16, permessage-deflate", ""),
+            (
+                "permessage-deflate; server_max_window_bits=9, permessage-deflate",
+                "; server_max_window_bits=9"
+            ),
         ])
-    func extensions(offer: String, agreed: Bool) throws {
+    func extensions(offer: String, more: String) throws {
         let shake = try shake { $0.add("Sec-WebSocket-Extensions", offer) }
-        #expect(shake.compression == agreed)
-        #expect((shake.headers["Sec-WebSocket-Extensions"] != nil) == agreed)
+        #expect(shake.headers["Sec-WebSocket-Extensions"] == Self.agreed + more)
+    }
+
+    @Test(
+        "an offer that RFC 7692 does not allow is passed over",
+        arguments: [
+            "deflate", "permessage-deflate; other", "permessage-deflate; server_max_window_bits",
+            "permessage-deflate; server_max_window_bits=7", "permessage-deflate; server_max_window_bits=09",
+            "permessage-deflate; server_max_window_bits=+9", "permessage-deflate; client_max_window_bits=16",
+            "permessage-deflate; server_no_context_takeover=1",
+            "permessage-deflate; client_max_window_bits; client_max_window_bits",
+            "permessage-deflate; server_max_window_bits=10; Server_Max_Window_Bits=10",
+            #"x; a="permessage-deflate""#,
+        ])
+    func passedOver(offer: String) throws {
+        let shake = try shake { $0.add("Sec-WebSocket-Extensions", offer) }
+        #expect(shake.compression == nil && shake.headers["Sec-WebSocket-Extensions"] == nil)
+    }
+
+    @Test(
+        "extensions that are not of the grammar of RFC 6455 §9.1 are refused",
+        arguments: [
+            "permessage-deflate;", "permessage-deflate; =1", "permessage-deflate client_max_window_bits",
+            "permessage-deflate; a=", #"permessage-deflate; a=""#, #"permessage-deflate; a="""#,
+            #"permessage-deflate; a="b c""#, #"x; a="b, permessage-deflate"#, "(x)", "\u{e4}",
+        ])
+    func malformed(offer: String) {
+        #expect(status { $0.add("Sec-WebSocket-Extensions", offer) } == 400)
+    }
+
+    @Test("offers may stand in several headers, and where compression is off none is agreed to")
+    func severalHeaders() throws {
+        let both = try shake {
+            $0.add("Sec-WebSocket-Extensions", "x-one; a")
+            $0.add("Sec-WebSocket-Extensions", "permessage-deflate")
+        }
+        #expect(both.compression == Compression())
+        let request = try HTTPRequest(
+            .get, "/chat", headers: Self.good.adding("Sec-WebSocket-Extensions", "permessage-deflate"), body: [],
+            on: loop)
+        #expect(try WebSocketHandshake(request, protocols: [], compression: false).compression == nil)
+    }
+}
+
+extension HTTPHeaders {
+    fileprivate func adding(_ name: String, _ value: String) -> HTTPHeaders {
+        var headers = self
+        headers.add(name, value)
+        return headers
     }
 }

@@ -205,7 +205,7 @@ extension WebSocketLoop {
     /// A listener on the loop whose connections are sockets at once.
     func listen(compression: Bool) throws -> Int {
         let listener = try TCPListener(on: loop, address: SocketAddress(host: "127.0.0.1", port: 0)) { stream in
-            self.adopt(stream, leftover: [], compression: compression)
+            self.adopt(stream, leftover: [], compression: compression ? Compression() : nil)
         }
         // It lives as long as the loop, which closes what is left open.
         _ = Unmanaged.passRetained(listener)
