@@ -58,31 +58,31 @@ final class Inflater {
         if ready { inflateEnd(&stream) }
     }
 
-    /// - Throws: 1009 when more than `bytesMax` come out, 1007 when it is no deflate stream.
+    /// - Throws: 1009 when more than `bytesMax` come out, 1007 when it is no deflate stream or not the whole of one.
     func inflate(_ payload: [UInt8], bytesMax: Int) throws(WebSocketFault) -> [UInt8] {
         let fault = WebSocketFault(.invalidData, "A compressed message that cannot be read.")
         guard ready, inflateReset(&stream) == Z_OK else { throw fault }
-        defer {
+        var result: [UInt8] = []
+        var status = Z_OK
+        payload.withUnsafeBufferPointer { input in
+            stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
+            stream.avail_in = UInt32(input.count)
+            repeat {
+                // §7.2.3.4: a sender may end a stream within a message; what follows begins the next one.
+                if status == Z_STREAM_END { inflateReset(&stream) }
+                status = append(to: &result)
+            } while status >= Z_OK && (stream.avail_in > 0 || stream.avail_out == 0) && result.count <= bytesMax
             stream.next_in = nil
             stream.next_out = nil
         }
-        var result: [UInt8] = []
-        var status = Z_OK
-        // §7.2.2: the empty block that the sender left out.
-        for piece in [payload, [0, 0, 0xFF, 0xFF]] where status != Z_STREAM_END {
-            piece.withUnsafeBufferPointer { input in
-                stream.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
-                stream.avail_in = UInt32(input.count)
-                repeat {
-                    status = append(to: &result)
-                } while status == Z_OK && (stream.avail_in > 0 || stream.avail_out == 0) && result.count <= bytesMax
-            }
-            guard result.count <= bytesMax else {
-                throw WebSocketFault(.tooBig, "A message is limited to \(bytesMax) bytes.")
-            }
-            // Z_BUF_ERROR says that there was nothing left to do.
-            guard status == Z_OK || status == Z_BUF_ERROR || status == Z_STREAM_END else { throw fault }
+        guard result.count <= bytesMax else {
+            throw WebSocketFault(.tooBig, "A message is limited to \(bytesMax) bytes.")
         }
+        // Z_BUF_ERROR says that there was nothing left to do.
+        guard status >= Z_OK || status == Z_BUF_ERROR else { throw fault }
+        // §7.2.1: a whole message stops within the empty block whose end the sender left out. Anywhere else it is a
+        // part of one, which must not pass for a shorter text.
+        guard payload.isEmpty || status == Z_STREAM_END || inflateSyncPoint(&stream) == 1 else { throw fault }
         return result
     }
 

@@ -41,6 +41,39 @@ struct DeflateTests {
         #expect(try inflater.inflate(good, bytesMax: 1000) == Array("good".utf8))
     }
 
+    @Test(
+        "the examples of RFC 7692 §7.2.3 are read",
+        arguments: [
+            [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00], [0x00, 0x05, 0x00, 0xFA, 0xFF] + Array("Hello".utf8) + [0x00],
+            [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00],
+            [0xF2, 0x48, 0x05, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xCA, 0xC9, 0xC9, 0x07, 0x00],
+        ] as [[UInt8]])
+    func examples(bytes: [UInt8]) throws {
+        #expect(try Inflater().inflate(bytes, bytesMax: 5) == Array("Hello".utf8))
+        #expect(try Inflater().inflate([0x00], bytesMax: 5).isEmpty)
+    }
+
+    @Test("a stream that ends within a message is followed by the next one")
+    func streamsInOneMessage() throws {
+        let hello: [UInt8] = [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]
+        #expect(try Inflater().inflate(hello + hello + [0x00], bytesMax: 10) == Array("HelloHello".utf8))
+        #expect(throws: WebSocketFault.self) { try Inflater().inflate(hello + [0xFF], bytesMax: 10) }
+    }
+
+    @Test("a part of a compressed message is refused wherever it was cut, and so is a reference to the one before")
+    func cut() throws {
+        let whole = try #require(Deflater().deflate(Array("Hello, Hello, and good-bye".utf8)[...]))
+        for count in 1..<whole.count {
+            let error = #expect(throws: WebSocketFault.self, "cut at \(count)") {
+                try Inflater().inflate(Array(whole.prefix(count)), bytesMax: 1000)
+            }
+            #expect(error?.code == .invalidData)
+        }
+        let inflater = Inflater()
+        #expect(try inflater.inflate([0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00], bytesMax: 5).count == 5)
+        #expect(throws: WebSocketFault.self) { try inflater.inflate([0xF2, 0x00, 0x11, 0x00, 0x00], bytesMax: 5) }
+    }
+
     @Test("noise never gives more than the limit", arguments: 0..<50)
     func noise(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
