@@ -19,9 +19,9 @@ func module(_ name: String, _ dependencies: [String], settings: [SwiftSetting] =
         swiftSettings: swift + settings)
 }
 
-func program(_ name: String, _ dependencies: [String]) -> Target {
+func program(_ name: String, _ dependencies: [String], in folder: String = "Sources") -> Target {
     .executableTarget(
-        name: name, dependencies: dependencies.map { .byName(name: $0) }, path: "Sources/\(name)",
+        name: name, dependencies: dependencies.map { .byName(name: $0) }, path: "\(folder)/\(name)",
         swiftSettings: swift)
 }
 
@@ -104,6 +104,8 @@ let package = Package(
             path: "Tests/TestSupport", swiftSettings: swift),
         tests("EventLoopTests", ["EventLoop"]),
         tests("HTTPServerTests", ["EventLoop", "HTTPServer", "Seeded"]),
+        // The peer of the framing cases in Tests/Clients.
+        program("WebSocketEcho", ["EventLoop", "HTTPServer", "WebSocket"], in: "Tests"),
         tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "Seeded", "TestSupport", "WebSocket"]),
         tests("PostgresTests", ["EventLoop", "Postgres", "Seeded", "TestSupport"]),
         tests("TransferTests", ["EventLoop", "HTTPServer", "TestSupport", "Transfer"]),

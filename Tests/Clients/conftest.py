@@ -18,7 +18,7 @@ os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for program in ("martlet", "martlet-gateway", "martlet-chat", "martlet-worker"):
+    for program in ("martlet", "martlet-gateway", "martlet-chat", "martlet-worker", "WebSocketEcho"):
         if not (ROOT / ".build/debug" / program).exists():
             raise pytest.UsageError(f".build/debug/{program} is missing: run make test, or swift build")
     if not os.environ.get("MARTLET_TEST_DATABASE_URL"):
