@@ -88,7 +88,7 @@ extension ChatHub {
     func catchUp() {
         guard !isCatchingUp, !behind.isEmpty else { return }
         isCatchingUp = true
-        Task { await catchAllUp() }
+        _ = Task(executorPreference: loop) { await self.catchAllUp() }
     }
 
     private func catchAllUp() async {

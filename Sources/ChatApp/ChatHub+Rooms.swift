@@ -27,7 +27,7 @@ extension ChatHub {
     func load() {
         guard !isLoading, !arriving.isEmpty || !stale.isEmpty else { return }
         isLoading = true
-        Task { await loadAll() }
+        _ = Task(executorPreference: loop) { await self.loadAll() }
     }
 
     private func loadAll() async {

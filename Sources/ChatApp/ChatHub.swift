@@ -291,15 +291,25 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         }
         socket.questions += 1
         let (id, rooms) = (socket.handle.id, parts.rooms)
-        Task {
-            do {
-                let messages = try await rooms.history(room: room, before: before, limit: limit, viewer: viewer)
-                sockets[id]?.handle.send(text: ServerFrame.history(room, messages))
-            } catch {
-                fail(id, room, error)
-            }
-            sockets[id]?.questions -= 1
+        ask(id, room) {
+            ServerFrame.history(
+                room, try await rooms.history(room: room, before: before, limit: limit, viewer: viewer))
         }
+    }
+
+    /// Sends what the database answers, or why there is no answer.
+    private func ask(_ id: Int, _ room: Room.ID, _ question: @escaping @Sendable () async throws -> [UInt8]) {
+        _ = Task(executorPreference: loop) { await self.answer(id, room, question) }
+    }
+
+    private func answer(_ id: Int, _ room: Room.ID, _ question: @Sendable () async throws -> [UInt8]) async {
+        do {
+            let text = try await question()
+            sockets[id]?.handle.send(text: text)
+        } catch {
+            fail(id, room, error)
+        }
+        sockets[id]?.questions -= 1
     }
 
     private func join(_ socket: HubSocket, _ room: Room.ID) {
@@ -317,15 +327,9 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         socket.connection.accepted()
         socket.questions += 1
         let (id, repository, feed) = (socket.handle.id, parts.rooms, parts.feed)
-        Task {
-            do {
-                let members = try await repository.members(of: [room])[room] ?? []
-                let online = await feed.online(among: members.map(\.user))
-                sockets[id]?.handle.send(text: ServerFrame.joined(room, online: online))
-            } catch {
-                fail(id, room, error)
-            }
-            sockets[id]?.questions -= 1
+        ask(id, room) {
+            let members = try await repository.members(of: [room])[room] ?? []
+            return ServerFrame.joined(room, online: await feed.online(among: members.map(\.user)))
         }
     }
 

@@ -131,7 +131,7 @@ actor RoomFeed {
         let hint = WakeHint.text(sender: sender, typing: typing)
         typing = []
         // Lossy by contract: when the database is away nobody types.
-        Task { try? await rooms.announce(hint) }
+        _ = Task(executorPreference: loop) { [rooms] in try? await rooms.announce(hint) }
     }
 
     // MARK: What is committed here
@@ -193,7 +193,7 @@ actor RoomFeed {
         guard !isRunning, bound != nil else { return }
         guard changesDue || positions.hasDue || !lookups.isEmpty else { return }
         isRunning = true
-        Task { await readAll() }
+        _ = Task(executorPreference: loop) { await self.readAll() }
     }
 
     private func readAll() async {

@@ -95,7 +95,7 @@ actor SendBatcher {
         }
         guard !isWriting, head < queue.count else { return }
         isWriting = true
-        Task { await write() }
+        _ = Task(executorPreference: loop) { await self.write() }
     }
 
     private func write() async {
@@ -211,7 +211,7 @@ actor SendBatcher {
         marksTimer = nil
         guard !isMarking, !marks.isEmpty else { return }
         isMarking = true
-        Task { await writeMarks() }
+        _ = Task(executorPreference: loop) { await self.writeMarks() }
     }
 
     private func writeMarks() async {

@@ -72,7 +72,7 @@ extension SocketIOHub {
             loop.nowMilliseconds >= readsAgainAt
         else { return }
         isReading = true
-        Task { await readAll() }
+        _ = Task(executorPreference: loop) { await self.readAll() }
     }
 
     private func readAll() async {
