@@ -14,7 +14,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     public let index: Int
 
     /// For the wrappers of this module and modules that bring their own libuv handles. Touch on the loop's thread only.
-    public let uv: UnsafeMutablePointer<uv_loop_t>
+    /// A driven loop has none: descriptors, files and processes are for real ones.
+    public var uv: UnsafeMutablePointer<uv_loop_t> {
+        precondition(driven == nil, "a driven loop has no libuv")
+        return handle
+    }
+
+    /// The clock of a driven loop (DrivenLoop.swift); nil for a real one.
+    let driven: DrivenClock?
 
     /// Jobs run in one go before sockets are looked at again, so that a busy task cannot starve them.
     static let jobsPerTurnMax = 4096
@@ -33,6 +40,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     private let remote = Mutex(Remote())
+    private let handle: UnsafeMutablePointer<uv_loop_t>
     private let wake: UnsafeMutablePointer<uv_async_t>
     private let prepare: UnsafeMutablePointer<uv_prepare_t>
     private let check: UnsafeMutablePointer<uv_check_t>
@@ -55,16 +63,25 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }()
 
     /// Starts the loop's thread. It ends by `stop()`.
-    public init(name: String, index: Int = 0) {
-        Self.ignoreBrokenPipes
+    public convenience init(name: String, index: Int = 0) {
+        self.init(name: name, index: index, driven: nil)
+        start()
+    }
+
+    init(name: String, index: Int, driven: DrivenClock?) {
         self.name = name
         self.index = index
-        uv = .allocate(capacity: 1)
+        self.driven = driven
+        handle = .allocate(capacity: 1)
         wake = .allocate(capacity: 1)
         prepare = .allocate(capacity: 1)
         check = .allocate(capacity: 1)
         idle = .allocate(capacity: 1)
-        readBuffer = .allocate(byteCount: Self.readBufferSize, alignment: 16)
+        readBuffer = .allocate(byteCount: driven == nil ? Self.readBufferSize : 0, alignment: 16)
+    }
+
+    private func start() {
+        Self.ignoreBrokenPipes
         precondition(uv_loop_init(uv) == 0, "libuv could not make a loop: out of file descriptors or memory")
         uv.pointee.data = Unmanaged.passUnretained(self).toOpaque()
         uv_async_init(uv, wake) { handle in
@@ -91,7 +108,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     deinit {
         local.deallocate()
         readBuffer.deallocate()
-        uv.deallocate()
+        handle.deallocate()
         wake.deallocate()
         prepare.deallocate()
         check.deallocate()
@@ -156,7 +173,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private func wakeUp(_ remote: inout Remote) {
         guard !remote.woken, !remote.ending else { return }
         remote.woken = true
-        uv_async_send(wake)
+        if driven == nil { uv_async_send(wake) }
     }
 
     /// Runs `body` once, after the jobs of this turn: the place to flush what they have gathered. On the loop's thread
@@ -166,7 +183,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     /// Milliseconds of the loop's monotonic clock, read once a turn. On the loop's thread only.
-    public var nowMilliseconds: UInt64 { uv_now(uv) }
+    public var nowMilliseconds: UInt64 { driven?.now ?? uv_now(handle) }
 
     // MARK: Running
 
@@ -216,6 +233,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             }
             if left == 0 { break }
         }
+        guard driven == nil else { return }
         if !local.isEmpty || !turnEnd.isEmpty {
             // More is due than one turn may take: look at the sockets without waiting, then go on.
             uv_idle_start(idle) { _ in }
@@ -227,6 +245,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Ends the loop after what is queued; handles still open are closed. Waits for the thread to end, unless called on
     /// it.
     public func stop() async {
+        guard driven == nil else {
+            // It has no thread that could end; what is queued is never run.
+            return remote.withLock { $0.ending = true }
+        }
         let onLoop = isCurrent
         await withCheckedContinuation { continuation in
             let ended = remote.withLock { remote in
@@ -238,5 +260,23 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             if ended { continuation.resume() }
             if onLoop { uv_stop(uv) }
         }
+    }
+
+    // MARK: Driven
+
+    /// Whether anything waits for the next turn, timers aside.
+    var hasWork: Bool {
+        !local.isEmpty || !turnEnd.isEmpty || remote.withLock { !$0.jobs.isEmpty || !$0.calls.isEmpty }
+    }
+
+    /// What libuv does in one round, on the calling thread, which is the loop's meanwhile.
+    func runTurn(_ clock: DrivenClock, at milliseconds: UInt64) {
+        let former = pthread_getspecific(Self.key)
+        pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
+        clock.goOn(to: milliseconds)
+        clock.fire()
+        drain()
+        takeRemote()
+        pthread_setspecific(Self.key, former)
     }
 }

@@ -10,6 +10,12 @@ public final class LoopGroup: Sendable {
         loops = (0..<max(1, count)).map { EventLoop(name: "\(name)-\($0)", index: $0) }
     }
 
+    /// Loops that are driven (DrivenLoop.swift).
+    public init(driven loops: [EventLoop]) {
+        precondition(!loops.isEmpty && loops.enumerated().allSatisfy { $0 == $1.index && $1.isDriven })
+        self.loops = loops
+    }
+
     /// The caller's own loop when it is one of these, otherwise the next in turn.
     public func here() -> EventLoop {
         if let current = EventLoop.current, current.index < loops.count, loops[current.index] === current {

@@ -2,24 +2,38 @@ import Cuv
 
 /// A timer of one loop. Not Sendable: make, start and cancel it on the loop's thread.
 public final class LoopTimer {
-    private let handle: UnsafeMutablePointer<uv_timer_t>
+    /// Of a real loop; a driven one has a clock of its own.
+    private let handle: UnsafeMutablePointer<uv_timer_t>?
+    private let clock: DrivenClock?
     private let body: () -> Void
 
     /// The body runs on the loop's thread until `cancel()` or until the timer is released.
     public init(on loop: EventLoop, _ body: @escaping () -> Void) {
         self.body = body
-        handle = .allocate(capacity: 1)
+        clock = loop.driven
+        guard clock == nil else {
+            handle = nil
+            return
+        }
+        let handle = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+        self.handle = handle
         uv_timer_init(loop.uv, handle)
         handle.pointee.data = Unmanaged.passUnretained(self).toOpaque()
     }
 
     deinit {
+        clock?.cancel(self)
+        guard let handle else { return }
         handle.pointee.data = nil
         closeAndFree(handle)
     }
 
     /// Fires once after `milliseconds`, then every `repeating` (0: once). Starting again replaces the former time.
     public func start(milliseconds: UInt64, repeating: UInt64 = 0) {
+        guard let handle else {
+            clock?.start(self, milliseconds: milliseconds, repeating: repeating)
+            return
+        }
         uv_timer_start(
             handle,
             { handle in
@@ -31,8 +45,12 @@ public final class LoopTimer {
     }
 
     public func cancel() {
-        uv_timer_stop(handle)
+        clock?.cancel(self)
+        if let handle { uv_timer_stop(handle) }
     }
+
+    /// The time has come on a driven loop.
+    func fire() { body() }
 }
 
 /// libuv frees nothing: the memory of a handle may go only when its close callback has run.

@@ -24,6 +24,8 @@ public final class TCPStream {
     public private(set) var isReading = false
 
     private let handle: UnsafeMutablePointer<uv_tcp_t>
+    /// What there is instead of the kernel on a driven loop; nil on a real one. Its handle is never used.
+    let wire: DrivenWire?
     private var socket: Int32 = -1
     private var closeWhenDrained = false
     private var isShutDown = false
@@ -33,10 +35,22 @@ public final class TCPStream {
         var bytes: UnsafeMutableRawBufferPointer
     }
 
+    init(on loop: EventLoop, wire: DrivenWire, peer: SocketAddress) {
+        self.loop = loop
+        self.wire = wire
+        self.peer = peer
+        handle = .allocate(capacity: 1)
+    }
+
     private init(on loop: EventLoop) {
         self.loop = loop
+        wire = nil
         handle = .allocate(capacity: 1)
         uv_tcp_init(loop.uv, handle)
+    }
+
+    deinit {
+        if wire != nil { handle.deallocate() }
     }
 
     convenience init?(accepting server: UnsafeMutablePointer<uv_tcp_t>, on loop: EventLoop) {
@@ -115,7 +129,7 @@ public final class TCPStream {
     /// the process has no descriptor left, or when the other loop has ended.
     public func move(to other: EventLoop, _ body: @escaping @Sendable (sending TCPStream) -> Void) {
         onClose = nil
-        guard isOpen, pendingBytes == 0 else { return close() }
+        guard isOpen, pendingBytes == 0, wire == nil else { return close() }
         // A second descriptor of the same connection: closing the first one leaves it alone, and takes it out of this
         // loop's poll.
         let moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
@@ -156,6 +170,7 @@ public final class TCPStream {
     public func startReading() {
         guard isOpen, !isReading else { return }
         isReading = true
+        if let wire { return wire.wake() }
         uv_read_start(
             stream,
             { handle, _, buffer in
@@ -175,16 +190,23 @@ public final class TCPStream {
     public func stopReading() {
         guard isOpen, isReading else { return }
         isReading = false
-        uv_read_stop(stream)
+        if wire == nil { uv_read_stop(stream) }
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer) { onRead?(bytes) }
+
+    /// The peer will send no more.
+    func ended() {
+        isReading = false
+        onEnd?()
     }
 
     private func received(_ count: Int, _ base: UnsafeMutablePointer<CChar>?) {
         if count > 0 {
             onRead?(UnsafeRawBufferPointer(start: base, count: count))
         } else if count == Int(UV_EOF.rawValue) {
-            isReading = false
             uv_read_stop(stream)
-            onEnd?()
+            ended()
         } else if count < 0 {
             close(LoopError(code: Int32(count), doing: "read"))
         }
@@ -201,7 +223,8 @@ public final class TCPStream {
         if pendingBytes == 0 {
             // As uv_try_write would, but by send: a tenth cheaper than write, which matters when a message goes to a
             // thousand sockets.
-            let result = send(socket, base, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            let result =
+                wire?.take(bytes) ?? send(socket, base, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             if result >= 0 {
                 sent = result
             } else if errno != EAGAIN, errno != EINTR {
@@ -213,6 +236,10 @@ public final class TCPStream {
     }
 
     private func queue(_ rest: UnsafeRawBufferPointer) {
+        if let wire {
+            pendingBytes += rest.count
+            return wire.queue(rest)
+        }
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: rest.count, alignment: 1)
         copy.copyMemory(from: rest)
         let request = UnsafeMutablePointer<WriteRequest>.allocate(capacity: 1)
@@ -236,7 +263,7 @@ public final class TCPStream {
         }
     }
 
-    private func wrote(_ count: Int, _ status: Int32) {
+    func wrote(_ count: Int, _ status: Int32) {
         pendingBytes -= count
         guard isOpen else { return }
         if status < 0 {
@@ -247,12 +274,23 @@ public final class TCPStream {
     }
 
     /// Bytes that the kernel has not taken yet, partial progress counted: how a slow reader is told from a dead one.
-    public var unsentBytes: Int { isOpen ? uv_stream_get_write_queue_size(stream) : 0 }
+    public var unsentBytes: Int {
+        guard isOpen else { return 0 }
+        return wire?.unsentBytes ?? uv_stream_get_write_queue_size(stream)
+    }
+
+    /// Ends our side at once, while nothing is pending: the peer reads on to what was sent last, and its bytes still
+    /// arrive.
+    public func halfClose() {
+        guard isOpen, pendingBytes == 0 else { return }
+        if let wire { wire.shutdown() } else { Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
+    }
 
     /// Ends our side once everything written has been taken; the peer's bytes still arrive.
     public func shutdown() {
         guard isOpen, !isShutDown else { return }
         isShutDown = true
+        if let wire { return wire.shutdown() }
         let request = UnsafeMutablePointer<uv_shutdown_t>.allocate(capacity: 1)
         // A failure means the connection is already over, which reading tells as well.
         let result = uv_shutdown(request, stream) { request, _ in request?.deallocate() }
@@ -271,18 +309,20 @@ public final class TCPStream {
     /// Ends with a reset instead of an orderly close: for peers that are being thrown out.
     public func reset() {
         guard isOpen else { return }
+        if let wire {
+            wire.reset()
+            return close(nil)
+        }
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
         close(nil)
     }
 
-    private func close(_ error: LoopError?) {
+    func close(_ error: LoopError?) {
         guard isOpen else { return }
         isOpen = false
         isReading = false
-        // The loop has ended and closed its handles itself.
-        let raw = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
-        if uv_is_closing(raw) == 0 { closeHandle() }
+        if let wire { wire.close() } else { closeHandle() }
         let closed = onClose
         onRead = nil
         onEnd = nil
@@ -292,6 +332,9 @@ public final class TCPStream {
     }
 
     private func closeHandle() {
+        // The loop may have ended and closed its handles itself.
+        let raw = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+        guard uv_is_closing(raw) == 0 else { return }
         uv_close(UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)) { handle in
             guard let handle else { return }
             let data = handle.pointee.data

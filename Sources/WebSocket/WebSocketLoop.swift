@@ -1,5 +1,4 @@
 import EventLoop
-import Glibc
 import HTTPServer
 
 /// The sockets of one loop: it owns their connections, reads, writes, keeps them alive and ends them.
@@ -308,8 +307,7 @@ public actor WebSocketLoop {
     /// Our side ends, and the peer's is read on: a connection closed with bytes unread is reset, and the close frame
     /// with its reason would be lost on the way.
     private func halfClose(_ socket: Socket) {
-        guard socket.stream.isOpen, socket.stream.pendingBytes == 0 else { return }
-        shutdown(socket.stream.descriptor, Int32(SHUT_WR))
+        socket.stream.halfClose()
     }
 
     private func tick() {
