@@ -12,6 +12,10 @@ import WebSocket
 public final class ChatService: Sendable {
     public static let subprotocol = "martlet.v1"
 
+    /// This process, as the others see it: its row is in the database from `start()` to the end of `drain()`.
+    public let process: ChatProcess
+
+    private let presence: any PresenceRepository
     private let feed: RoomFeed
     private let batcher: SendBatcher
     private let hubs: [ChatHub]
@@ -22,19 +26,24 @@ public final class ChatService: Sendable {
 
     /// - Parameters:
     ///   - instance: shown to clients and operators; letters, digits, `.`, `_` and `-`.
+    ///   - internalAddress: where other instances pass requests on to; empty when they cannot.
     ///   - notify: whether other instances are woken and wake this one; without, all poll.
     ///   - trusted: proxies whose word about a client's address counts.
     ///   - passOn: the way to the Socket.IO sessions of other instances; nil where there is one.
     public init(
-        instance: String, loops: LoopGroup, rooms: any RoomRepository, keys: SigningKeys, guardian: SessionGuard,
-        notify: Bool, limits: ChatLimits = ChatLimits(), trusted: TrustedNetworks = .loopback,
+        instance: String, internalAddress: String = "", loops: LoopGroup, rooms: any RoomRepository,
+        presence: any PresenceRepository, keys: SigningKeys, guardian: SessionGuard, notify: Bool,
+        limits: ChatLimits = ChatLimits(), trusted: TrustedNetworks = .loopback,
         passOn: (any PassOn)? = nil, random: any RandomSource = SystemRandom(), clock: any ServiceClock, log: Log,
         metrics: Metrics
     ) {
         precondition(2 * loops.loops.count <= HubSet.hubsMax, "a chat has at most \(HubSet.hubsMax / 2) loops")
         let home = loops.loops[0]
+        let run = random.bytes(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        process = ChatProcess(
+            name: instance, run: Int32(run % UInt32(Int32.max)) + 1, internalAddress: internalAddress)
         // Two processes of one name must not take each other's wake-ups for their own.
-        let sender = "\(instance.prefix(40)).\(String(UInt32.random(in: 0...UInt32.max), radix: 36))"
+        let sender = "\(instance.prefix(40)).\(String(process.run, radix: 36))"
         let feed = RoomFeed(
             on: home, rooms: rooms, sender: sender, notify: notify, limits: limits, log: log)
         let batcher = SendBatcher(
@@ -51,6 +60,7 @@ public final class ChatService: Sendable {
         let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
         let socketIOHubs = loops.loops.map { SocketIOHub(on: $0, place: hubs.count + $0.index, parts: parts) }
         errors = ChatErrors(log: log)
+        self.presence = presence
         self.feed = feed
         self.batcher = batcher
         self.hubs = hubs
@@ -96,6 +106,7 @@ public final class ChatService: Sendable {
     public func start() async throws {
         await batcher.attach(hubs, others: socketIOHubs)
         try await feed.start(hubs, others: socketIOHubs)
+        _ = try await presence.start(process, lease: 3600, takesName: true, notify: nil)
     }
 
     /// A NOTIFY on `martlet_chat` came.
@@ -111,5 +122,7 @@ public final class ChatService: Sendable {
         await engine.drain()
         for loop in sockets { await loop.untilEmpty() }
         await feed.stop()
+        // A row that stays is deleted by the others, so a database that is away is no reason to wait.
+        try? await presence.stop(process, notify: nil)
     }
 }

@@ -9,6 +9,7 @@ public final class PostgresBus: Sendable {
 
     private let database: Database
     private let channels: [String: @Sendable (_ payload: String) -> Void]
+    private let advisoryLock: Int64?
     private let task = Mutex<Task<Void, Never>?>(nil)
     /// It listens as long as it is kept.
     private let listener = Mutex<Listener?>(nil)
@@ -16,13 +17,15 @@ public final class PostgresBus: Sendable {
 
     /// - Parameters:
     ///   - channels: what to do on each. Called on a loop: it must not block.
+    ///   - advisoryLock: what the listening connection holds, for others to see that this process lives.
     ///   - pause: waits; throws when cancelled.
     public init(
-        database: Database, channels: [String: @Sendable (_ payload: String) -> Void],
+        database: Database, channels: [String: @Sendable (_ payload: String) -> Void], advisoryLock: Int64? = nil,
         pause: @escaping @Sendable (_ seconds: Int) async throws -> Void
     ) {
         self.database = database
         self.channels = channels
+        self.advisoryLock = advisoryLock
         self.pause = pause
     }
 
@@ -47,7 +50,8 @@ public final class PostgresBus: Sendable {
             do {
                 // The driver reconnects by itself from here on.
                 let listening = try await database.listen(
-                    channels.keys.sorted(), onWake: { channels[$0.channel]?($0.payload) }, onReconnect: all)
+                    channels.keys.sorted(), advisoryLock: advisoryLock,
+                    onWake: { channels[$0.channel]?($0.payload) }, onReconnect: all)
                 listener.withLock { $0 = Task.isCancelled ? nil : listening }
                 all()
                 return

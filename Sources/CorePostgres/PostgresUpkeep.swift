@@ -33,14 +33,14 @@ public struct PostgresUpkeep: UpkeepRepository {
     public func prune(now: Date) async throws -> [String: Int] {
         try await mapped {
             var pruned: [String: Int] = [:]
-            for (table, statement) in statements(now: now) {
+            for (table, statement) in records(now: now) + cursors(now: now) {
                 pruned[table] = try await db.write.execute(statement)
             }
             return pruned
         }
     }
 
-    private func statements(now: Date) -> [(String, SQL)] {
+    private func records(now: Date) -> [(String, SQL)] {
         let max = Self.rowsMax
         return [
             (
@@ -74,10 +74,33 @@ public struct PostgresUpkeep: UpkeepRepository {
                 """
             ),
             (
+                "alert_groups",
+                """
+                DELETE FROM alert_groups WHERE id = ANY (ARRAY(
+                  SELECT g.id FROM alert_groups g
+                  WHERE NOT EXISTS (SELECT FROM job_alerts a WHERE a.group_id = g.id)
+                  LIMIT \(max) FOR UPDATE OF g SKIP LOCKED))
+                """
+            ),
+        ]
+    }
+
+    /// What others follow by a cursor, and sessions.
+    private func cursors(now: Date) -> [(String, SQL)] {
+        let max = Self.rowsMax
+        return [
+            (
                 "room_changes",
                 """
                 DELETE FROM room_changes WHERE ctid = ANY (ARRAY(
                   SELECT ctid FROM room_changes WHERE at < \(now - Self.roomChangeSecondsMax) LIMIT \(max)))
+                """
+            ),
+            (
+                "presence_changes",
+                """
+                DELETE FROM presence_changes WHERE ctid = ANY (ARRAY(
+                  SELECT ctid FROM presence_changes WHERE at < \(now - Self.roomChangeSecondsMax) LIMIT \(max)))
                 """
             ),
             (
@@ -92,15 +115,6 @@ public struct PostgresUpkeep: UpkeepRepository {
                 """
                 DELETE FROM sessions WHERE id = ANY (ARRAY(
                   SELECT id FROM sessions WHERE expires_at < \(now - Self.sessionSecondsMax) LIMIT \(max)))
-                """
-            ),
-            (
-                "alert_groups",
-                """
-                DELETE FROM alert_groups WHERE id = ANY (ARRAY(
-                  SELECT g.id FROM alert_groups g
-                  WHERE NOT EXISTS (SELECT FROM job_alerts a WHERE a.group_id = g.id)
-                  LIMIT \(max) FOR UPDATE OF g SKIP LOCKED))
                 """
             ),
         ]

@@ -120,6 +120,13 @@ struct ConnectionPlan: Sendable {
         if lane == .short || lane == .long {
             settings.append((name: "default_transaction_read_only", value: "on"))
         }
+        if lane == .listen {
+            // The server's side: the lock of a process whose machine is gone is let go within about 10 s, not after the
+            // system's two hours.
+            settings.append((name: "tcp_keepalives_idle", value: "4"))
+            settings.append((name: "tcp_keepalives_interval", value: "2"))
+            settings.append((name: "tcp_keepalives_count", value: "3"))
+        }
         return settings
     }
 }

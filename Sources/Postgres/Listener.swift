@@ -36,13 +36,12 @@ public final class Listener: Sendable {
 extension Database {
     /// Opens a connection and LISTENs. Returns once the server has agreed; from then on `onWake` gets every
     /// notification, on a loop, and must not block. After a loss the connection is made again, with growing pauses;
-    /// when it LISTENs again
-    /// `onReconnect` is called: what was sent in between did not arrive, so read the rows.
+    /// when it LISTENs again `onReconnect` is called: what was sent in between did not arrive, so read the rows.
     /// - Parameters:
     ///   - channels: 1 to `Listener.channelsMax` constant names of at most 63 bytes.
-    ///   - advisoryLock: a session-level lock that the connection holds as long as it lives; others can see by it
-    ///     that this
-    ///     process is alive.
+    ///   - advisoryLock: the key of a lock that the connection holds as long as it lives; others see by it, in
+    ///     `pg_locks`, that this process does. It is shared, so that a new connection does not wait until the server
+    ///     notices that the one before is gone.
     /// - Throws: `PostgresMisuse.channelName`; `PostgresUnavailable` when the server does not agree in time.
     public func listen(
         _ channels: [String], advisoryLock: Int64? = nil,
@@ -105,7 +104,7 @@ actor ListenerLoop {
         self.onReconnect = onReconnect
         locks = advisoryLock != nil
         let listens = channels.map { "LISTEN \"\($0.replacing("\"", with: "\"\""))\";" }.joined(separator: " ")
-        statement = listens + (advisoryLock.map { " SELECT pg_try_advisory_lock(\($0));" } ?? "")
+        statement = listens + (advisoryLock.map { " SELECT pg_try_advisory_lock_shared(\($0));" } ?? "")
         backoff = Backoff(
             firstMilliseconds: configuration.reconnectFirstMilliseconds,
             maxMilliseconds: configuration.reconnectMilliseconds)
@@ -184,7 +183,7 @@ actor ListenerLoop {
             switch PQresultStatus(result) {
             case PGRES_FATAL_ERROR: failure = "\(PostgresError(result: result))"
             case PGRES_TUPLES_OK where locks:
-                // A former connection of ours may hold it still, until the server notices that it is gone.
+                // Nobody of ours takes it for itself alone, but then nobody would see that we live.
                 if PQgetvalue(result, 0, 0).map({ String(cString: $0) }) != "t" { failure = "the lock is held" }
             default: break
             }

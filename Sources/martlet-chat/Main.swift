@@ -24,24 +24,23 @@ enum Main {
         let guardian = SessionGuard(
             sessions: PostgresSessions(db: database, notify: notify), clock: context.clock, log: log)
         let chat = ChatService(
-            instance: configuration.instance, loops: context.loops, rooms: PostgresRooms(db: database, notify: notify),
-            keys: configuration.keys, guardian: guardian, notify: notify,
-            limits: configuration.limits, trusted: configuration.trusted, passOn: instance.passOn,
+            instance: configuration.instance, internalAddress: instance.internalAddress, loops: context.loops,
+            rooms: PostgresRooms(db: database, notify: notify),
+            presence: PostgresPresence(db: database, notify: notify), keys: configuration.keys, guardian: guardian,
+            notify: notify, limits: configuration.limits, trusted: configuration.trusted, passOn: instance.passOn,
             clock: context.clock, log: log, metrics: context.metrics)
         let server = chat.server(address: configuration.address, loops: context.loops)
         let bus = PostgresBus(
             database: database,
             channels: ["martlet_chat": { chat.wake($0) }, "martlet_session": { _ in guardian.wake() }],
+            advisoryLock: PostgresPresence.lockKey(of: chat.process),
             pause: { try await context.clock.sleep(seconds: Double($0)) })
         context.health.require("sessions") { guardian.problem }
         return Service(
             start: {
                 guardian.start()
                 try await instance.listen(for: chat)
-                try await Startup.whenDatabaseIsThere(context) {
-                    try await chat.start()
-                    try await instance.register()
-                }
+                try await Startup.whenDatabaseIsThere(context) { try await chat.start() }
                 if notify { bus.start() }
                 let address = try await server.start()
                 log.info("listening", ["address": .string(address.description)])
@@ -52,7 +51,6 @@ enum Main {
                 async let others: Void = instance.drain(graceSeconds: grace)
                 _ = await (server.drain(graceSeconds: grace), others)
                 await guardian.stop()
-                await instance.unregister()
                 bus.stop()
                 await database.close()
             })

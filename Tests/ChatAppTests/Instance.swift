@@ -42,6 +42,7 @@ final class Instance: Sendable {
         change(&limits)
         let chat = ChatService(
             instance: name, loops: loops, rooms: repository(PostgresRooms(db: db, notify: notify)),
+            presence: PostgresPresence(db: db, notify: notify),
             keys: Self.keys, guardian: guardian, notify: notify,
             limits: limits, clock: clock, log: .silent, metrics: Metrics())
         server = chat.server(address: SocketAddress(host: "127.0.0.1", port: 0), loops: loops)
@@ -51,7 +52,7 @@ final class Instance: Sendable {
         listener =
             notify
             ? try await db.listen(
-                ["martlet_chat", "martlet_session"],
+                ["martlet_chat", "martlet_session"], advisoryLock: PostgresPresence.lockKey(of: chat.process),
                 onWake: { $0.channel == "martlet_chat" ? chat.wake($0.payload) : guardian.wake() },
                 onReconnect: {
                     chat.lookAround()

@@ -24,8 +24,6 @@ final class FakeInstances: ChatInstanceRepository {
     func away(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
     func put(_ name: String, _ address: String) { state.withLock { $0.rows[name] = address } }
 
-    func start(_ name: String, internalAddress: String) async throws { put(name, internalAddress) }
-    func stop(_ name: String, internalAddress: String) async throws { state.withLock { $0.rows[name] = nil } }
     func all() async throws -> [(name: String, internalAddress: String)] {
         try state.withLock { state in
             state.reads += 1

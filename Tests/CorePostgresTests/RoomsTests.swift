@@ -228,21 +228,6 @@ struct RoomsTests {
             await listener.stop()
         }
     }
-
-    @Test("instances are listed while they run")
-    func instances() async throws {
-        try await withTestDatabase { db in
-            let instances = PostgresChatInstances(db: db)
-            try await instances.start("chat-1", internalAddress: "127.0.0.1:1")
-            try await instances.start("chat-1", internalAddress: "127.0.0.1:2")
-            try await instances.start("chat-2", internalAddress: "")
-            #expect(try await instances.all().map(\.internalAddress) == ["", "127.0.0.1:2"])
-            try await instances.stop("chat-2", internalAddress: "")
-            // The second process of this name is still there.
-            try await instances.stop("chat-1", internalAddress: "127.0.0.1:1")
-            #expect(try await instances.all().map(\.name) == ["chat-1"])
-        }
-    }
 }
 
 /// What tasks of a test share.

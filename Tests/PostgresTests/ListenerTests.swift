@@ -92,12 +92,19 @@ struct ListenerTests {
             func held() async throws -> Int? { try await db.short.first(holders) { try $0.get(0, as: Int.self) } }
             let listener = try await db.listen(["a"], advisoryLock: 4242, onWake: { _ in }, onReconnect: {})
             #expect(try await held() == 1)
-            await #expect(throws: PostgresUnavailable.notReachable) {
-                var impatient = try test.configuration()
-                impatient.acquireMilliseconds = 300
-                let other = Database(impatient, loops: test.loops)
-                defer { Task { await other.close() } }
-                return try await other.listen(["a"], advisoryLock: 4242, onWake: { _ in }, onReconnect: {})
+            // Its own next connection would not wait for it.
+            let next = try await db.listen(["a"], advisoryLock: 4242, onWake: { _ in }, onReconnect: {})
+            #expect(try await held() == 2)
+            await next.stop()
+            try await db.session { session in
+                try await session.execute("SELECT pg_advisory_lock(\(4343))")
+                await #expect(throws: PostgresUnavailable.notReachable) {
+                    var impatient = try test.configuration()
+                    impatient.acquireMilliseconds = 300
+                    let other = Database(impatient, loops: test.loops)
+                    defer { Task { await other.close() } }
+                    return try await other.listen(["a"], advisoryLock: 4343, onWake: { _ in }, onReconnect: {})
+                }
             }
             await listener.stop()
             try await eventually { try await held() == 0 }

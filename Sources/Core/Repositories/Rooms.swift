@@ -84,12 +84,9 @@ public struct RoomChanges: Sendable, Equatable {
     }
 }
 
-/// The chat processes. Rows are written when one starts and stops.
+/// Where the chat processes are. `PresenceRepository` writes their rows.
 public protocol ChatInstanceRepository: Sendable {
-    /// - Parameter internalAddress: where other instances reach it; empty when they cannot.
-    func start(_ name: String, internalAddress: String) async throws
-    /// - Parameter internalAddress: as at the start: a row that another process of this name has written since stays.
-    func stop(_ name: String, internalAddress: String) async throws
-    /// Names and addresses, the last started first; a killed process leaves its own behind. Bounded.
+    /// Names and addresses, the last started first; a killed process leaves its own behind for some seconds. An address
+    /// is empty when others cannot reach the process. Bounded.
     func all() async throws -> [(name: String, internalAddress: String)]
 }
