@@ -19,6 +19,12 @@ static inline PopplerDocument *martlet_poppler_open(int descriptor, enum martlet
   return NULL;
 }
 
+/* The address a PopplerLinkMapping leads to outside of the document, or NULL. */
+static inline const char *martlet_poppler_link(const void *mapping) {
+  const PopplerAction *action = mapping == NULL ? NULL : ((const PopplerLinkMapping *)mapping)->action;
+  return action != NULL && action->type == POPPLER_ACTION_URI ? action->uri.uri : NULL;
+}
+
 static inline void martlet_poppler_release(void *object) { g_object_unref(object); }
 
 static inline void martlet_poppler_free(void *memory) { g_free(memory); }

@@ -30,7 +30,21 @@ final class ContentSniffer {
         }
         // libmagic looks at the first members of an archive only, and some programs put others first.
         if mime == "application/zip", Self.isWordArchive(file) { return .docx }
+        if Self.compoundTypes.contains(mime) { return try Self.compound(file) }
         throw .unsupportedType
+    }
+
+    /// What libmagic calls a compound file of which it sees no more.
+    private static let compoundTypes: Set<String> = [
+        "application/encrypted", "application/CDFV2", "application/x-ole-storage", "application/vnd.ms-office",
+    ]
+
+    /// A DOCX with a password is an encrypted stream in a compound file; a DOC says itself whether it has one.
+    private static func compound(_ file: borrowing OpenFile) throws(Rejection) -> ContentType {
+        guard let compound = CompoundFile(file.contents()) else { throw .unsupportedType }
+        guard !compound.has("EncryptedPackage") else { throw .encrypted }
+        guard compound.has("WordDocument") else { throw .unsupportedType }
+        return .doc
     }
 
     private static let textHeadBytes = 64 << 10
@@ -75,6 +89,17 @@ struct OpenFile: ~Copyable {
     }
 
     deinit { close(descriptor) }
+
+    /// All of it, as far as it can be read.
+    borrowing func contents() -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: bytes) { buffer, filled in
+            while filled < buffer.count, let base = buffer.baseAddress {
+                let count = pread(descriptor, base + filled, buffer.count - filled, off_t(filled))
+                guard count > 0 else { break }
+                filled += count
+            }
+        }
+    }
 
     /// A second descriptor, for a library that closes what it is given.
     func duplicate() -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }

@@ -1,16 +1,15 @@
 /// The kinds of file we take, by content. What is stored and served has one of these types, whatever its sender said.
 ///
 /// SVG is none of them: it is a program in an image's clothes. Of a GIF the first frame is kept; GIF, HEIC, AVIF and
-/// TIFF become JPEG, or PNG where they are transparent, which every browser shows. DOCX, DOC, RTF and plain text are
-/// stored as they are, without text taken from them.
+/// TIFF become JPEG, or PNG where they are transparent, which every browser shows. Documents are stored as they are.
 public enum ContentType: String, Codable, Sendable, CaseIterable {
     case jpeg, png, webp, gif, heic, avif, tiff
-    case pdf, docx, doc, rtf, txt
+    case pdf, docx, doc, odt, rtf, txt
 
     public var isImage: Bool {
         switch self {
         case .jpeg, .png, .webp, .gif, .heic, .avif, .tiff: true
-        case .pdf, .docx, .doc, .rtf, .txt: false
+        case .pdf, .docx, .doc, .odt, .rtf, .txt: false
         }
     }
 
@@ -20,6 +19,7 @@ public enum ContentType: String, Codable, Sendable, CaseIterable {
         case .pdf: "application/pdf"
         case .docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
         case .doc: "application/msword"
+        case .odt: "application/vnd.oasis.opendocument.text"
         case .rtf: "application/rtf"
         case .txt: "text/plain"
         }
@@ -41,6 +41,7 @@ public enum ContentType: String, Codable, Sendable, CaseIterable {
         case "application/pdf": self = .pdf
         case "application/vnd.openxmlformats-officedocument.wordprocessingml.document": self = .docx
         case "application/msword": self = .doc
+        case "application/vnd.oasis.opendocument.text": self = .odt
         case "text/rtf", "application/rtf": self = .rtf
         case "text/plain": self = .txt
         default: return nil

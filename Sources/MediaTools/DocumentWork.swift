@@ -1,14 +1,29 @@
 import Cpoppler
 import Foundation
 
-/// Looks into a document: that a PDF opens, how many pages it has, and their text.
+/// Looks into a document: that it opens, how many pages it has, their text, and where it links to.
 struct DocumentWork {
     let limits: MediaLimits
 
     func run(_ file: borrowing OpenFile, type: ContentType) throws(Rejection) -> MediaDocument {
-        guard type == .pdf else {
-            return MediaDocument(type: type, pages: nil, textOutcome: .notRead, text: "", pageOffsets: [])
+        let bytesMax = limits.textBytesMax
+        let text: TextBuilder
+        switch type {
+        case .pdf: return try pdf(file)
+        case .docx: text = try WordText(Archive(file), bytesMax: bytesMax).read()
+        case .odt: text = try OpenDocumentText(Archive(file), bytesMax: bytesMax).read()
+        case .doc:
+            guard let compound = CompoundFile(file.contents()) else { throw .broken }
+            text = try LegacyWordText(compound).read(bytesMax: bytesMax)
+        case .rtf:
+            var reader = RichText(file.contents(), bytesMax: bytesMax)
+            text = try reader.read()
+        default: text = PlainText(file: file.contents()).read(bytesMax: bytesMax)
         }
+        return text.document(type, pages: nil)
+    }
+
+    private func pdf(_ file: borrowing OpenFile) throws(Rejection) -> MediaDocument {
         var status = MARTLET_POPPLER_OPEN
         guard let document = martlet_poppler_open(file.duplicate(), &status) else {
             throw status == MARTLET_POPPLER_ENCRYPTED ? .encrypted : .broken
@@ -17,40 +32,35 @@ struct DocumentWork {
         let pages = Int(poppler_document_get_n_pages(document))
         guard pages > 0 else { throw .broken }
         guard pages <= limits.pagesMax else { throw .tooManyPages }
-        return text(of: document, pages: pages)
-    }
-
-    private func text(of document: OpaquePointer, pages: Int) -> MediaDocument {
-        var text: [UInt8] = []
-        var offsets: [Int] = []
-        var isCut = false
-        for index in 0..<pages where !isCut {
-            if !text.isEmpty { text.append(UInt8(ascii: "\n")) }
-            offsets.append(text.count)
+        var text = TextBuilder(bytesMax: limits.textBytesMax)
+        for index in 0..<pages where !text.isCut {
+            text.beginPage()
             guard let page = poppler_document_get_page(document, Int32(index)) else { continue }
             defer { martlet_poppler_release(UnsafeMutableRawPointer(page)) }
-            guard let pageText = poppler_page_get_text(page) else { continue }
-            defer { martlet_poppler_free(pageText) }
-            isCut = !append(pageText, to: &text)
+            append(page, to: &text)
         }
-        let isBlank = text.allSatisfy { $0 <= 32 }
-        let outcome: MediaDocument.Text = isBlank ? .none : isCut ? .cut : .extracted
-        return MediaDocument(
-            type: .pdf, pages: pages, textOutcome: outcome, text: String(decoding: text, as: UTF8.self),
-            pageOffsets: offsets)
+        return text.document(.pdf, pages: pages)
     }
 
-    /// Without control characters: PostgreSQL takes no zero, and nobody reads the others. False at the limit.
-    private func append(_ pageText: UnsafeMutablePointer<CChar>, to text: inout [UInt8]) -> Bool {
-        var index = 0
-        while pageText[index] != 0 {
-            let byte = UInt8(bitPattern: pageText[index])
-            index += 1
-            if byte < 32 && byte != 9 && byte != 10 || byte == 127 { continue }
-            // Not in the middle of a character.
-            if text.count >= limits.textBytesMax && byte & 0xC0 != 0x80 { return false }
-            text.append(byte)
+    private func append(_ page: OpaquePointer, to text: inout TextBuilder) {
+        let begin = text.bytes.count
+        if let pageText = poppler_page_get_text(page) {
+            defer { martlet_poppler_free(pageText) }
+            var index = 0
+            while pageText[index] != 0, !text.isCut {
+                text.append(UInt8(bitPattern: pageText[index]))
+                index += 1
+            }
         }
-        return true
+        guard let mappings = poppler_page_get_link_mapping(page) else { return }
+        defer { poppler_page_free_link_mapping(mappings) }
+        var next: UnsafeMutablePointer<GList>? = mappings
+        // The area of a link is known, not its place in the text: it counts for its page.
+        while let mapping = next {
+            if let address = martlet_poppler_link(mapping.pointee.data) {
+                text.link(to: String(cString: address), at: begin)
+            }
+            next = mapping.pointee.next
+        }
     }
 }

@@ -91,8 +91,6 @@ public struct MediaDocument: Codable, Equatable, Sendable {
         case none
         /// Over `MediaLimits.textBytesMax`; what came before is there.
         case cut
-        /// A type we store without looking for text.
-        case notRead
     }
 
     public let type: ContentType
@@ -101,8 +99,19 @@ public struct MediaDocument: Codable, Equatable, Sendable {
     public let textOutcome: Text
     /// Without control characters but line ends and tabs.
     public let text: String
-    /// Where each page begins in the UTF-8 of `text`. Pages after a cut are missing.
+    /// Where each page begins in the UTF-8 of `text`. Pages after a cut are missing. Only a PDF has its pages for
+    /// certain; of others they are those that the program wrote down, at least one.
     public let pageOffsets: [Int]
+    /// Where it links to, beside what is written out in the text.
+    public let links: [MediaLink]
+}
+
+/// An address behind a word.
+public struct MediaLink: Codable, Equatable, Sendable {
+    /// In the UTF-8 of the document's text: of the word, or of its page where that is all that is known.
+    public let offset: Int
+    /// http, https, mailto or tel.
+    public let target: String
 }
 
 /// The child's first word, when it is in its sandbox. It has tried what must not work.

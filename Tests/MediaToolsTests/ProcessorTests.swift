@@ -222,13 +222,6 @@ import Testing
         #expect(cut.textOutcome == .cut && cut.text == "Curr" && cut.pageOffsets == [0])
     }
 
-    @Test("plain text and RTF are stored without text")
-    func otherDocuments() throws {
-        let text = try #require(try process(Array("Curriculum vitae of a person\n".utf8)).0.document)
-        #expect(text.type == .txt && text.textOutcome == .notRead && text.pages == nil)
-        #expect(try process(Array(#"{\rtf1\ansi Curriculum}"#.utf8)).0.document?.type == .rtf)
-    }
-
     @Test("every reason has a sentence, and answers survive the wire")
     func wire() throws {
         for rejection in Rejection.allCases {

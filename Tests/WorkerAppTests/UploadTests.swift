@@ -157,7 +157,8 @@ import Testing
         try await withTestDatabase { db in
             let uploaded = try await upload(db, .cv, [1, 2, 3])
             let answer = MediaAnswer.document(
-                MediaDocument(type: .pdf, pages: 2, textOutcome: .extracted, text: "one two", pageOffsets: [0, 4]))
+                MediaDocument(
+                    type: .pdf, pages: 2, textOutcome: .extracted, text: "one two", pageOffsets: [0, 4], links: []))
             try await handler(uploaded) { _ in answer }.run(item(uploaded.id))
             let media = try await uploaded.media.find(uploaded.id)
             #expect(media.state == .ready && media.mime == "application/pdf" && media.pageCount == 2)

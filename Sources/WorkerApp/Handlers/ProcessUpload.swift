@@ -91,7 +91,7 @@ public struct ProcessUpload: WorkHandler {
         case .document(let document):
             let note: String? =
                 switch document.textOutcome {
-                case .extracted, .notRead: nil
+                case .extracted: nil
                 case .none: "no_text"
                 case .cut: "text_cut"
                 }

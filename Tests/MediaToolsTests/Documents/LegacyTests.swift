@@ -1,0 +1,126 @@
+import Foundation
+import Seeded
+import Testing
+
+@testable import MediaTools
+
+@Suite("The text of DOC, RTF and plain text", .serialized) struct LegacyTests {
+    let scratch: Scratch
+    let processor: MediaProcessor
+
+    init() throws {
+        scratch = try Scratch()
+        processor = try MediaProcessor()
+    }
+
+    private func process(_ bytes: [UInt8]) throws -> MediaAnswer {
+        processor.process(try scratch.request(try scratch.file("input", bytes)))
+    }
+
+    @Test("a DOC gives both kinds of pieces, without what fields do, cells and pages as they are")
+    func doc() throws {
+        let narrow = Array("M\u{FC}ller\rsee ".unicodeScalars.map { UInt8($0.value) })
+        let file = LegacyWordFile(
+            narrow: narrow + [0x80, 0x0D], wide: "\u{13}HYPERLINK x\u{14}Łódź\u{15}\r2019\u{7}Lead\u{7}\u{7}\u{C}end\r")
+        let document = try #require(try process(file.bytes()).document)
+        #expect(document.type == .doc && document.textOutcome == .extracted)
+        #expect(document.text == "Müller\nsee €\nŁódź\n2019\tLead\nend\n")
+        #expect(document.pageOffsets.count == 2)
+    }
+
+    @Test("a DOC with a password, one of before 1997, and one without its parts are told apart")
+    func docRefused() throws {
+        var file = LegacyWordFile(narrow: Array("Curriculum\r".utf8))
+        file.flags = 0x0300
+        #expect(try process(file.bytes()).rejection == .encrypted)
+        file.flags = 0
+        #expect(try process(file.bytes()).rejection == .broken)
+        (file.flags, file.version) = (0x0200, 0x00C0)
+        #expect(try process(file.bytes()).rejection == .tooOld)
+        file.version = 0x00C1
+        #expect(try process(file.bytes()).document?.text == "Curriculum\n")
+        let locked = CompoundWriter(streams: [("EncryptionInfo", [1]), ("EncryptedPackage", [1])]).bytes()
+        #expect(try process(locked).rejection == .encrypted)
+        #expect(try process(CompoundWriter(streams: [("Workbook", [1])]).bytes()).rejection == .unsupportedType)
+    }
+
+    @Test("a DOC with any of its bytes wrong, or cut short anywhere, is read or refused, and never ends the child")
+    func docFuzz() throws {
+        var random = SeededGenerator(seed: 7)
+        let whole = LegacyWordFile(narrow: Array(repeating: 65, count: 5000), wide: "Łódź\r").bytes()
+        for _ in 0..<300 {
+            var bytes = whole
+            for _ in 0..<Int.random(in: 1...8, using: &random) {
+                // The header, the directory and the tables more often than the text.
+                let isHead = Bool.random(using: &random)
+                let index = Int.random(in: isHead ? 0..<0x220 : 0..<bytes.count, using: &random)
+                bytes[index] = UInt8.random(in: 0...255, using: &random)
+            }
+            if Bool.random(using: &random) { bytes.removeLast(Int.random(in: 0..<bytes.count, using: &random)) }
+            guard let compound = CompoundFile(bytes) else { continue }
+            _ = try? LegacyWordText(compound).read(bytesMax: 1 << 16)
+        }
+    }
+
+    @Test("an RTF gives its text: code pages, numbers with their stand-ins, tables, and nothing of its machinery")
+    func rtf() throws {
+        let text = #"""
+            {\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f1\fcharset238 Arial CE;}}{\colortbl;\red1;}
+            {\*\generator Nobody;}{\info{\author Secret}}\f0 M\'fcller \u321?\'f3d\f1\'9f \uc2\u8364EU\uc1 x\par
+            {\field{\*\fldinst HYPERLINK "http://x"}{\fldrslt Site}}\line a\emdash b\{c\}\tab d\par
+            \trowd 2019\cell Lead\cell\row{\v hidden}\u-10179?\u-8704?{\pict 00ff}\page last}
+            """#
+        let document = try #require(try process(Array(text.utf8)).document)
+        #expect(document.type == .rtf)
+        #expect(document.text == "Müller Łódź €x\nSite\na—b{c}\td\n2019\tLead\n😀\nlast")
+        #expect(document.pageOffsets.count == 2)
+        let deep = #"{\rtf1 "# + String(repeating: "{", count: RichText.depthMax)
+        #expect(try process(Array(deep.utf8)).rejection == .broken)
+        #expect(try process(Array(deep.dropLast().utf8)).document?.textOutcome == MediaDocument.Text.none)
+    }
+
+    @Test("an RTF with any of its bytes wrong is read, and never ends the child")
+    func rtfFuzz() throws {
+        var random = SeededGenerator(seed: 11)
+        let words = [
+            #"{\rtf1"#, "{", "}", "\\", #"\'f"#, #"\u"#, #"\u-99999999999 "#, #"\bin99999"#, #"\uc-1 "#, #"\*"#,
+            #"\f-1"#,
+            #"{\fonttbl"#, #"\fcharset"#, "a", "\n", #"\par"#, #"\ansicpg0"#, "7", #"\u55357 "#,
+        ]
+        for _ in 0..<2000 {
+            let count = Int.random(in: 0..<40, using: &random)
+            let text = (0..<count).map { _ in words[Int.random(in: 0..<words.count, using: &random)] }.joined()
+            var reader = RichText(Array(text.utf8), bytesMax: 1000)
+            _ = try reader.read()
+        }
+    }
+
+    @Test(
+        "plain text is what it says it is, or what it must be",
+        arguments: [
+            (Array("a\r\nŁ\u{C}b".utf8), "a\nŁ\nb", 2), (Array("\u{FEFF}a\rb".utf8), "a\nb", 1),
+            ([0x4D, 0xFC, 0x6C, 0x6C, 0x65, 0x72], "Müller", 1),
+            ([0xFF, 0xFE, 0x41, 0x01, 0x3D, 0xD8, 0x00, 0xDE], "Ł😀", 1), ([0xFE, 0xFF, 0x01, 0x41], "Ł", 1),
+        ] as [([UInt8], String, Int)])
+    func plain(bytes: [UInt8], text: String, pages: Int) throws {
+        let document = PlainText(file: bytes).read(bytesMax: 100).document(.txt, pages: nil)
+        #expect(document.text == text && document.pageOffsets.count == pages)
+    }
+
+    @Test("text past the limit is cut between characters, in every kind of document")
+    func cut() throws {
+        var limits = MediaLimits()
+        limits.textBytesMax = 5
+        let files: [[UInt8]] = [
+            Array("abcdŁefgh ijkl".utf8), Array(#"{\rtf1 abcd\u321?efgh}"#.utf8),
+            LegacyWordFile(narrow: Array("abcd".utf8), wide: "Łefgh\r").bytes(),
+            try WordFile(body: WordFile.paragraph("abcdŁefgh")).bytes(in: scratch),
+            try OpenDocumentFile(body: OpenDocumentFile.paragraph("abcdŁefgh")).bytes(in: scratch),
+        ]
+        for file in files {
+            let request = try scratch.request(try scratch.file("input", file), limits: limits)
+            let document = try #require(processor.process(request).document)
+            #expect(document.textOutcome == .cut && document.text == "abcdŁ", "\(document.type)")
+        }
+    }
+}
