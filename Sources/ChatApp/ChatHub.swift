@@ -293,7 +293,9 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         let (id, rooms) = (socket.handle.id, parts.rooms)
         ask(id, room) {
             ServerFrame.history(
-                room, try await rooms.history(room: room, before: before, limit: limit, viewer: viewer))
+                room,
+                try await rooms.history(
+                    room: room, from: before.map { .before($0) } ?? .newest, limit: limit, viewer: viewer))
         }
     }
 

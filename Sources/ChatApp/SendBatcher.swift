@@ -160,8 +160,8 @@ actor SendBatcher {
             guard case .done(.sent(let seq, let at)) = result else { continue }
             let draft = send.draft
             let message = Message(
-                roomID: draft.roomID, seq: seq, senderID: draft.senderID, clientID: draft.clientID, kind: .text,
-                targetSeq: nil, body: draft.body, createdAt: at)
+                roomID: draft.roomID, seq: seq, senderID: draft.senderID, clientID: draft.clientID,
+                kind: draft.kind, targetSeq: draft.targetSeq, body: draft.body, mediaID: draft.mediaID, createdAt: at)
             count += 1
             if let known = index[draft.roomID] {
                 committed[known].messages.append(message)

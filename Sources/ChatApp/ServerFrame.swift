@@ -9,6 +9,7 @@ enum ServerFrame {
     /// What an `error` frame's `code` says.
     enum ErrorCode: String {
         case forbidden, invalid, unavailable
+        case notFound = "not_found"
         case tooMany = "too_many"
     }
 
@@ -37,13 +38,18 @@ enum ServerFrame {
         }
     }
 
-    static func history(_ room: Room.ID, _ messages: [Message]) -> [UInt8] {
-        let bodies = messages.reduce(0) { $0 + $1.body.utf8.count }
-        return frame("history", capacity: 64 + bodies + 160 * messages.count) { json in
+    static func history(_ room: Room.ID, _ page: HistoryPage) -> [UInt8] {
+        let bodies = page.messages.reduce(0) { $0 + $1.message.body.utf8.count }
+        return frame("history", capacity: 64 + bodies + 160 * page.messages.count) { json in
             json.field("room", room.value)
-            json.array("messages", messages) { json, message in json.object { write(message, &$0) } }
-            // Numbers have no gaps and start at 1.
-            json.field("more", (messages.first?.seq ?? 1) > 1)
+            json.array("messages", page.messages) { json, folded in
+                json.object { json in
+                    write(folded.message, &json)
+                    if let edited = folded.editedAt { json.field("edited", edited) }
+                    if folded.isDeleted { json.field("deleted", true) }
+                }
+            }
+            json.field("more", page.hasMore)
         }
     }
 
@@ -54,6 +60,7 @@ enum ServerFrame {
         case .done(.sent(let seq, let at)): ack(room, id, seq: seq, at: at)
         case .done(.duplicate(let seq)): ack(room, id, seq: seq, at: nil)
         case .done(.forbidden): error(.forbidden, "Not your room.", room: room, clientID: id)
+        case .done(.refused(let refusal)): error(refusal.code, refusal.message, room: room, clientID: id)
         case .failed(let code, let message): error(code, message, room: room, clientID: id)
         }
     }
@@ -139,6 +146,24 @@ enum ServerFrame {
         if let target = message.targetSeq { json.field("target", target) }
         if let id = message.clientID { json.field("id", id) }
         json.field("body", message.body)
+        if let media = message.mediaID { json.field("media", media.value) }
         json.field("at", message.createdAt)
+    }
+}
+
+extension Message.Refusal {
+    var code: ServerFrame.ErrorCode {
+        switch self {
+        case .target, .media: .notFound
+        case .edits: .invalid
+        }
+    }
+
+    var message: String {
+        switch self {
+        case .target: "There is no such text of yours."
+        case .media: "There is no such attachment of yours."
+        case .edits: "A text can be edited \(Message.editsMax) times."
+        }
     }
 }

@@ -7,7 +7,7 @@ public struct PostgresRooms: RoomRepository {
     public static let sendMax = 1_000
 
     let db: Database
-    private let notify: Bool
+    let notify: Bool
 
     /// - Parameter notify: false: nobody is woken, whatever the calls say.
     public init(db: Database, notify: Bool = true) {
@@ -88,47 +88,28 @@ public struct PostgresRooms: RoomRepository {
         try await mapped {
             try await db.long.rows(
                 """
-                SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.created_at
+                SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.media_id,
+                       m.created_at
                 FROM unnest(\(cursors.map(\.room.value))::bigint[], \(cursors.map(\.seq))::bigint[])
                   AS c (room_id, after)
                 CROSS JOIN LATERAL (
-                  SELECT p.*, sum(octet_length(p.body)) OVER (ORDER BY p.seq) - octet_length(p.body) AS before
-                  FROM (SELECT * FROM messages n WHERE n.room_id = c.room_id AND n.seq > c.after
+                  SELECT p.room_id, p.seq, p.sender_id, p.client_id, p.kind, p.target_seq, p.body, p.media_id,
+                         p.created_at,
+                         sum(octet_length(p.body)) OVER (ORDER BY p.seq) - octet_length(p.body) AS before
+                  FROM (SELECT n.room_id, n.seq, n.sender_id, n.client_id, n.kind, n.target_seq, n.body, n.media_id,
+                               n.created_at
+                        FROM messages n WHERE n.room_id = c.room_id AND n.seq > c.after
                         ORDER BY n.seq LIMIT \(limitPerRoom)) p) m
                 WHERE m.before < \(Message.pageBytesMax)
                 ORDER BY m.room_id, m.seq
-                """, as: Self.message)
-        }
-    }
-
-    public func history(
-        room: Room.ID, before seq: Int64?, limit: Int, viewer: User.ID
-    ) async throws -> [Message] {
-        let found = try await mapped {
-            try await db.long.rows(
                 """
-                SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.created_at
-                FROM room_members rm
-                LEFT JOIN LATERAL (
-                  SELECT p.*, sum(octet_length(p.body)) OVER (ORDER BY p.seq DESC) - octet_length(p.body) AS before
-                  FROM (SELECT * FROM messages n
-                        WHERE n.room_id = rm.room_id AND n.seq < \(seq ?? Int64.max)
-                        ORDER BY n.seq DESC LIMIT \(limit)) p) m ON m.before < \(Message.pageBytesMax)
-                WHERE rm.room_id = \(room.value) AND rm.user_id = \(viewer.value)
-                ORDER BY m.seq
-                """
-            ) { row in try row.get(1, as: Int64?.self) == nil ? nil : Self.message(row) }
+            ) { row in
+                try Message(
+                    roomID: row.get(0), seq: row.get(1), senderID: row.get(2), clientID: row.get(3),
+                    kind: row.get(4), targetSeq: row.get(5), body: row.get(6),
+                    mediaID: row.get(7), createdAt: row.get(8))
+            }
         }
-        // A member of an empty room has one row with nothing in it; a stranger has none.
-        guard !found.isEmpty else { throw AppError.notFound }
-        return found.compactMap(\.self)
-    }
-
-    static let message: @Sendable (Row) throws -> Message = { row in
-        try Message(
-            roomID: Room.ID(row.get(0)), seq: row.get(1), senderID: User.ID(row.get(2)), clientID: row.get(3),
-            kind: Message.Kind(rawValue: row.get(4)) ?? .text, targetSeq: row.get(5), body: row.get(6),
-            createdAt: row.get(7))
     }
 
     // MARK: Marks, changes, wake-ups
@@ -215,78 +196,5 @@ public struct PostgresRooms: RoomRepository {
         SELECT pg_notify('martlet_chat', \(hint))
         WHERE EXISTS (SELECT FROM room_changes WHERE tx = pg_current_xact_id_if_assigned())
         """
-    }
-}
-
-// MARK: Sending
-
-extension PostgresRooms {
-    public func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome] {
-        guard !drafts.isEmpty else { return [] }
-        precondition(drafts.count <= Self.sendMax, "a batch has at most \(Self.sendMax) drafts")
-        let lock = Self.lock(Array(Set(drafts.map(\.roomID.value))))
-        let insert = Self.insert(drafts)
-        let outcomes = try await mapped {
-            guard let notify = self.notify ? notify : nil else {
-                return try await db.write.batch(Statement(lock), Statement(insert, as: Self.outcome)).1
-            }
-            return try await db.write.batch(
-                Statement(lock), Statement(insert, as: Self.outcome), Statement(Self.wake(notify))
-            ).1
-        }
-        return outcomes
-    }
-
-    /// A statement of its own: the next one needs a snapshot taken after the locks are held, or it would number twice.
-    private static func lock(_ rooms: [Int64]) -> SQL {
-        "SELECT id FROM rooms WHERE id = ANY (\(rooms)::bigint[]) ORDER BY id FOR NO KEY UPDATE"
-    }
-
-    private static func insert(_ drafts: [Message.Draft]) -> SQL {
-        """
-        WITH input AS MATERIALIZED (
-          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.body,
-                 row_number() OVER (PARTITION BY t.room_id, t.sender_id, t.client_id ORDER BY t.ord) AS copy,
-                 (SELECT r.last_seq FROM rooms r
-                   WHERE r.id = t.room_id AND EXISTS (
-                     SELECT FROM room_members rm
-                     WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id)) AS base,
-                 (SELECT m.seq FROM messages m
-                   WHERE m.room_id = t.room_id AND m.sender_id = t.sender_id AND m.client_id = t.client_id) AS old_seq
-          FROM unnest(\(drafts.map(\.roomID.value))::bigint[], \(drafts.map(\.senderID.value))::bigint[],
-                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[])
-            WITH ORDINALITY AS t (room_id, sender_id, client_id, body, ord)
-        ), fresh AS MATERIALIZED (
-          SELECT i.room_id, i.sender_id, i.client_id, i.body, i.ord,
-                 i.base + row_number() OVER (PARTITION BY i.room_id ORDER BY i.ord) AS seq
-          FROM input i WHERE i.base IS NOT NULL AND i.old_seq IS NULL AND i.copy = 1
-        ), bumped AS (
-          UPDATE rooms r SET last_seq = f.seq
-          FROM (SELECT room_id, max(seq) AS seq FROM fresh GROUP BY room_id) f
-          WHERE r.id = f.room_id
-        ), added AS (
-          INSERT INTO messages (room_id, seq, sender_id, client_id, body)
-          SELECT f.room_id, f.seq, f.sender_id, f.client_id, f.body FROM fresh f
-          RETURNING room_id, seq, sender_id, client_id, created_at
-        ), noted AS (
-          INSERT INTO room_changes (room_ids)
-          SELECT array_agg(DISTINCT room_id) FROM fresh HAVING count(*) > 0
-        )
-        SELECT CASE WHEN i.base IS NULL THEN 'forbidden'
-                    WHEN i.old_seq IS NOT NULL OR i.copy > 1 THEN 'duplicate' ELSE 'sent' END,
-               CASE WHEN i.base IS NOT NULL THEN coalesce(i.old_seq, a.seq) END, a.created_at
-        FROM input i
-        LEFT JOIN added a ON a.room_id = i.room_id AND a.sender_id = i.sender_id AND a.client_id = i.client_id
-          AND i.base IS NOT NULL
-        ORDER BY i.ord
-        """
-    }
-
-    private static let outcome: @Sendable (Row) throws -> Message.Outcome = { row in
-        switch try row.get(0, as: String.self) {
-        case "sent": try .sent(seq: row.get(1), createdAt: row.get(2))
-        case "duplicate": try .duplicate(seq: row.get(1))
-        default: .forbidden
-        }
     }
 }

@@ -20,6 +20,7 @@ extension Salary.Period: PostgresDecodable, PostgresEncodable {}
 extension Application.Status: PostgresDecodable, PostgresEncodable {}
 extension Media.Kind: PostgresDecodable, PostgresEncodable {}
 extension Media.State: PostgresDecodable, PostgresEncodable {}
+extension Message.Kind: PostgresDecodable, PostgresEncodable {}
 
 /// Reads the columns of a row one after the other, in the order in which `Columns` lists them.
 struct RowReader {

@@ -35,26 +35,33 @@ struct RoomRoutes: Sendable {
         }
     }
 
-    /// Oldest first; `before` a seq, or the newest.
+    /// As they are now, oldest first: before a seq, after one, or the newest.
     @Sendable func messages(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.caller(of: request)
         let id = try request.id(as: Room.self)
         let query = try QueryItems(request.query)
         let limit = min(max(try query.int("limit") ?? 50, 1), Self.messagesMax)
         let before = try query.int("before").map { Int64($0) }
-        let messages = try await rooms.history(room: id, before: before, limit: limit, viewer: caller.user)
+        let after = try query.int("after").map { Int64($0) }
+        if before != nil, after != nil { throw AppError.invalid("after", "before and after exclude each other.") }
+        let start: HistoryPage.Start = after.map { .after($0) } ?? before.map { .before($0) } ?? .newest
+        let page = try await rooms.history(room: id, from: start, limit: limit, viewer: caller.user)
         return .json(capacity: 8192) { json in
             json.object { json in
-                json.array("data", messages) { json, message in
+                json.array("data", page.messages) { json, folded in
+                    let message = folded.message
                     json.object { json in
                         json.field("seq", message.seq)
                         json.field("sender", message.senderID.value)
                         json.field("kind", message.kind.rawValue)
                         json.field("body", message.body)
+                        if let media = message.mediaID { json.field("media", media.value) }
                         json.field("at", message.createdAt)
+                        if let edited = folded.editedAt { json.field("edited", edited) }
+                        if folded.isDeleted { json.field("deleted", true) }
                     }
                 }
-                json.object("meta") { $0.field("more", messages.count == limit && messages.first?.seq != 1) }
+                json.object("meta") { $0.field("more", page.hasMore) }
             }
         }
     }

@@ -64,8 +64,13 @@ final class WatchedRooms: RoomRepository {
     func messages(after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) async throws -> [Message] {
         try await rooms().messages(after: cursors, limitPerRoom: limitPerRoom)
     }
-    func history(room: Room.ID, before seq: Int64?, limit: Int, viewer: User.ID) async throws -> [Message] {
-        try await rooms().history(room: room, before: seq, limit: limit, viewer: viewer)
+    func history(
+        room: Room.ID, from start: HistoryPage.Start, limit: Int, viewer: User.ID
+    ) async throws -> HistoryPage {
+        try await rooms().history(room: room, from: start, limit: limit, viewer: viewer)
+    }
+    func unread(of user: User.ID, in list: [Room.ID]) async throws -> [Room.ID: Int] {
+        try await rooms().unread(of: user, in: list)
     }
     func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
         try await rooms().markRead(room: room, user: user, seq: seq)

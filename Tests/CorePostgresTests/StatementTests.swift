@@ -61,6 +61,7 @@ struct StatementTests {
             "PostgresUsers.swift", "PostgresSessions.swift", "PostgresCompanies.swift", "PostgresPostings.swift",
             "PostgresApplications.swift", "PostgresMedia.swift", "PostgresMedia+Use.swift", "PostgresMedia+Files.swift",
             "PostgresMedia+Delete.swift", "MediaStatements.swift", "PostgresRooms+Lists.swift",
+            "PostgresRooms+History.swift", "PostgresRooms+Send.swift", "PostgresRooms.swift",
             "PostgresAccounts.swift", "PostgresAccountMails.swift", "AccountStatements.swift", "PostgresPresence.swift",
         ]
         let scan = try StatementScan(folder: Self.folder)

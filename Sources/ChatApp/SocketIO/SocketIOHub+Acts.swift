@@ -142,6 +142,7 @@ extension SocketIOHub {
         case .done(.sent(let seq, _)): return acknowledge(socket, answer.send.ack, .sent(seq, duplicate: false))
         case .done(.duplicate(let seq)): return acknowledge(socket, answer.send.ack, .sent(seq, duplicate: true))
         case .done(.forbidden): failure = Self.foreign
+        case .done(.refused(let refusal)): failure = refusal.message
         case .failed(_, let message): failure = message
         }
         fail(socket, rooms[answer.send.draft.roomID]?.wireName, failure, answer.send.ack)

@@ -9,8 +9,8 @@ public protocol RoomRepository: Sendable {
     /// without rooms has an empty list; one who is blocked or gone is missing.
     /// - Parameter limitPerUser: the newest rooms are taken.
     func activeRooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [ActiveRoom]]
-    /// The newest texts and system messages of rooms, at most `limitPerRoom` of each and no more once their bodies have
-    /// `bytesPerRoom`, with their edits and deletions. Rooms that do not exist are missing.
+    /// The newest texts and system messages of rooms as they are now, at most `limitPerRoom` of each, deleted ones
+    /// counted, and no more once their bodies have `bytesPerRoom`. Rooms that do not exist are missing.
     func lastMessages(
         of rooms: [Room.ID], limitPerRoom: Int, bytesPerRoom: Int
     ) async throws -> [Room.ID: LastMessages]
@@ -21,16 +21,21 @@ public protocol RoomRepository: Sendable {
     /// Members of many rooms at once, for delivery.
     func members(of rooms: [Room.ID]) async throws -> [Room.ID: [Room.Member]]
     /// One transaction for all of them: rooms locked in id order, numbered without gaps, one `room_changes` row and at
-    /// most one NOTIFY at the end, none when nothing new was sent. Outcomes in the order of the drafts.
+    /// most one NOTIFY at the end, none when nothing new was sent. Outcomes in the order of the drafts. A deletion
+    /// leaves nothing of the text and its edits, and makes the addresses of its file worthless. What an edit or a
+    /// deletion is about is there before the batch: a number of the same batch is nobody's to know yet.
     /// - Parameter notify: the hint for other instances; nil: no NOTIFY.
     func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome]
     /// Messages after a seq, oldest first, at most `limitPerRoom` a room and no more once their bodies have
     /// `Message.pageBytesMax`, in (room, seq) order.
     func messages(after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) async throws -> [Message]
-    /// Older history: messages before a seq (nil: the newest), oldest first; bounded as `messages(after:)` is. There is
-    /// more when the first of them is not number 1.
+    /// A page of the room's texts and system messages as they are now: at most `limit`, and no more once their bodies
+    /// have `Message.pageBytesMax`.
     /// - Throws: `notFound` when the viewer is no member.
-    func history(room: Room.ID, before seq: Int64?, limit: Int, viewer: User.ID) async throws -> [Message]
+    func history(room: Room.ID, from start: HistoryPage.Start, limit: Int, viewer: User.ID) async throws -> HistoryPage
+    /// How many texts of others, not deleted, each room has after the user's mark: counted to `unreadMax`, and among
+    /// the first `unreadRowsMax` messages after the mark. Rooms that are not the user's are missing.
+    func unread(of user: User.ID, in rooms: [Room.ID]) async throws -> [Room.ID: Int]
     /// Moves the read mark forward, never back and not beyond the last message. False when not a member.
     func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool
     /// As above for many, as one change.
@@ -44,6 +49,11 @@ public protocol RoomRepository: Sendable {
 }
 
 extension Room {
+    /// Nobody reads a higher number than this on a counter.
+    public static let unreadMax = 100
+    /// Messages of one room that a count looks at: one's own and edits are among them.
+    public static let unreadRowsMax = 2_000
+
     public struct Member: Sendable, Equatable {
         public let user: User.ID
         public let lastReadSeq: Int64

@@ -1,0 +1,129 @@
+import Core
+import Foundation
+import Postgres
+
+/// Group commit: what was sent by many goes in together.
+extension PostgresRooms {
+    public func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome] {
+        guard !drafts.isEmpty else { return [] }
+        precondition(drafts.count <= Self.sendMax, "a batch has at most \(Self.sendMax) drafts")
+        let lock = Self.lock(Array(Set(drafts.map(\.roomID.value))))
+        var rest = [Self.insert(drafts)]
+        let deletions = drafts.filter { $0.kind == .delete }
+        if !deletions.isEmpty { rest.append(Self.empty(deletions)) }
+        if self.notify, let notify { rest.append(Self.wake(notify)) }
+        return try await mapped {
+            try await db.write.run(lock, rest) { _, rest in
+                let inserted = rest[0]
+                return try (0..<inserted.count).map { try Self.outcome(inserted[$0]) }
+            }
+        }
+    }
+
+    /// A statement of its own: the next one needs a snapshot taken after the locks are held, or it would number twice.
+    private static func lock(_ rooms: [Int64]) -> SQL {
+        "SELECT id FROM rooms WHERE id = ANY (\(rooms)::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+    }
+
+    /// A text without body and file is one that was deleted. The sub-selects give one value each, by key: an EXISTS may
+    /// be planned as a scan of the whole table.
+    private static func insert(_ drafts: [Message.Draft]) -> SQL {
+        """
+        WITH input AS MATERIALIZED (
+          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.kind, t.target_seq, t.body, t.media_id,
+                 row_number() OVER (PARTITION BY t.room_id, t.sender_id, t.client_id ORDER BY t.ord) AS copy,
+                 (SELECT r.last_seq FROM rooms r
+                   WHERE r.id = t.room_id AND EXISTS (
+                     SELECT FROM room_members rm
+                     WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id)) AS base,
+                 (SELECT m.seq FROM messages m
+                   WHERE m.room_id = t.room_id AND m.sender_id = t.sender_id AND m.client_id = t.client_id) AS old_seq,
+                 CASE WHEN t.target_seq IS NOT NULL THEN
+                   CASE WHEN (SELECT m.seq FROM messages m
+                               WHERE m.room_id = t.room_id AND m.seq = t.target_seq AND m.sender_id = t.sender_id
+                                 AND m.kind = 'text' AND (m.body <> '' OR m.media_id IS NOT NULL)) IS NULL
+                        THEN 'target'
+                        WHEN t.kind = 'edit' AND (
+                          SELECT count(*) FROM messages e
+                          WHERE e.room_id = t.room_id AND e.target_seq = t.target_seq) >= \(Message.editsMax)
+                        THEN 'edits' END
+                 WHEN t.media_id IS NOT NULL THEN
+                   CASE WHEN (SELECT f.id FROM media f
+                               WHERE f.id = t.media_id AND f.owner_id = t.sender_id AND f.kind = 'attachment'
+                                 AND f.state <> 'rejected') IS NULL
+                        THEN 'media' END
+                 END AS refusal
+          FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
+                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.kind))::text[],
+                      \(drafts.map(\.targetSeq))::bigint[], \(drafts.map(\.body))::text[],
+                      \(drafts.map(\.mediaID))::bigint[])
+            WITH ORDINALITY AS t (room_id, sender_id, client_id, kind, target_seq, body, media_id, ord)
+        ), fresh AS MATERIALIZED (
+          SELECT i.room_id, i.sender_id, i.client_id, i.kind, i.target_seq, i.body, i.media_id, i.ord,
+                 i.base + row_number() OVER (PARTITION BY i.room_id ORDER BY i.ord) AS seq
+          FROM input i
+          WHERE i.base IS NOT NULL AND i.old_seq IS NULL AND i.copy = 1 AND i.refusal IS NULL
+            AND (i.target_seq IS NULL OR NOT i.ord > ANY (ARRAY(
+              SELECT d.ord FROM input d
+              WHERE d.room_id = i.room_id AND d.target_seq = i.target_seq AND d.kind = 'delete'
+                AND d.old_seq IS NULL AND d.copy = 1 AND d.refusal IS NULL)))
+        ), bumped AS (
+          UPDATE rooms r SET last_seq = f.seq
+          FROM (SELECT room_id, max(seq) AS seq FROM fresh GROUP BY room_id) f
+          WHERE r.id = f.room_id
+        ), added AS (
+          INSERT INTO messages (room_id, seq, sender_id, client_id, kind, target_seq, body, media_id)
+          SELECT f.room_id, f.seq, f.sender_id, f.client_id, f.kind, f.target_seq, f.body, f.media_id FROM fresh f
+          RETURNING room_id, seq, sender_id, client_id, created_at
+        ), noted AS (
+          INSERT INTO room_changes (room_ids)
+          SELECT array_agg(DISTINCT room_id) FROM fresh HAVING count(*) > 0
+        )
+        SELECT CASE WHEN i.base IS NULL THEN 'forbidden' WHEN i.old_seq IS NOT NULL THEN 'duplicate'
+                    WHEN a.seq IS NULL THEN coalesce(i.refusal, 'target')
+                    WHEN i.copy > 1 THEN 'duplicate' ELSE 'sent' END,
+               CASE WHEN i.base IS NOT NULL THEN coalesce(i.old_seq, a.seq) END, a.created_at
+        FROM input i
+        LEFT JOIN added a ON a.room_id = i.room_id AND a.sender_id = i.sender_id AND a.client_id = i.client_id
+          AND i.base IS NOT NULL
+        ORDER BY i.ord
+        """
+    }
+
+    /// After the insert, and only where something is to be deleted: of a text whose deletion is stored nothing stays,
+    /// in its edits neither, and the addresses of its file that were given out are worthless. Done twice does no harm.
+    private static func empty(_ deletions: [Message.Draft]) -> SQL {
+        """
+        WITH targets AS MATERIALIZED (
+          SELECT t.room_id, (
+            SELECT d.target_seq FROM messages d
+            WHERE d.room_id = t.room_id AND d.sender_id = t.sender_id AND d.client_id = t.client_id
+              AND d.kind = 'delete') AS seq
+          FROM unnest(\(deletions.map(\.roomID))::bigint[], \(deletions.map(\.senderID))::bigint[],
+                      \(deletions.map(\.clientID))::text[]) AS t (room_id, sender_id, client_id)
+        ), full_rows AS MATERIALIZED (
+          SELECT m.place, m.media_id FROM targets t CROSS JOIN LATERAL (
+            SELECT n.ctid AS place, n.media_id FROM messages n
+            WHERE n.room_id = t.room_id AND n.seq = t.seq AND (n.body <> '' OR n.media_id IS NOT NULL)
+            UNION ALL
+            SELECT e.ctid, e.media_id FROM messages e
+            WHERE e.room_id = t.room_id AND e.target_seq = t.seq AND e.body <> '' LIMIT \(emptiedMax)) m
+        ), revoked AS (
+          UPDATE media SET url_generation = url_generation + 1
+          WHERE id = ANY (ARRAY(SELECT media_id FROM full_rows WHERE media_id IS NOT NULL))
+        )
+        UPDATE messages SET body = '', media_id = NULL WHERE ctid = ANY (ARRAY(SELECT place FROM full_rows))
+        """
+    }
+
+    /// A text, its edits, and those of a batch that came past their limit together.
+    private static let emptiedMax = 1 + Message.editsMax + sendMax
+
+    private static let outcome: @Sendable (Row) throws -> Message.Outcome = { row in
+        switch try row.get(0, as: String.self) {
+        case "sent": try .sent(seq: row.get(1), createdAt: row.get(2))
+        case "duplicate": try .duplicate(seq: row.get(1))
+        case let word: Message.Refusal(rawValue: word).map { .refused($0) } ?? .forbidden
+        }
+    }
+}
