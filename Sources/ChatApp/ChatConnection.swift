@@ -16,8 +16,9 @@ struct ChatConnection {
     enum Action: Equatable {
         case nothing
         case authenticate(token: String, resume: [Room.ID: Int64])
-        case send(room: Room.ID, clientID: String, body: String)
-        case history(room: Room.ID, before: Int64?, limit: Int)
+        case send(room: Room.ID, clientID: String, content: Message.Draft.Content)
+        case history(room: Room.ID, from: HistoryPage.Start, limit: Int)
+        case unread(rooms: [Room.ID])
         case read(room: Room.ID, seq: Int64)
         case typing(room: Room.ID)
         case join(room: Room.ID)
@@ -54,9 +55,9 @@ struct ChatConnection {
             return .authenticate(token: token, resume: resume)
         }
         guard state != .greeting else { return close(.unauthenticated, "The first frame must be a hello.") }
-        if case .send(let room, let clientID, let body) = frame {
-            // The owner counts sends by user.
-            return .send(room: room, clientID: clientID, body: body)
+        if case .send(let room, let clientID, let content) = frame {
+            // The owner counts sends by user and by address.
+            return .send(room: room, clientID: clientID, content: content)
         }
         guard bucket.take(perSecond: limits.framesPerSecond, burst: limits.framesBurstMax, now: now) else {
             return refuse(.tooMany, "Too many frames; slow down.", room: frame.room, limits: limits)
@@ -66,13 +67,17 @@ struct ChatConnection {
 
     private mutating func action(for frame: ClientFrame, limits: ChatLimits) -> Action {
         switch frame {
-        case .history(let room, let before, let limit):
+        case .history(let room, let start, let limit):
             let limit = limit ?? limits.historyPageMax
-            guard limit > 0, before.map({ $0 > 0 }) ?? true else {
-                return refuse(.invalid, "before and limit must be above 0.", room: room, limits: limits)
+            guard limit > 0, start.isPossible else {
+                return refuse(
+                    .invalid, "before and limit must be above 0, and after not below.", room: room, limits: limits)
             }
             accepted()
-            return .history(room: room, before: before, limit: min(limit, limits.historyPageMax))
+            return .history(room: room, from: start, limit: min(limit, limits.historyPageMax))
+        case .unread(let rooms):
+            accepted()
+            return .unread(rooms: rooms)
         case .read(let room, let seq):
             guard seq > 0 else { return refuse(.invalid, "seq must be above 0.", room: room, limits: limits) }
             accepted()
@@ -107,9 +112,20 @@ struct ChatConnection {
 extension ClientFrame {
     var room: Room.ID? {
         switch self {
-        case .hello: nil
+        case .hello, .unread: nil
         case .send(let room, _, _), .history(let room, _, _), .read(let room, _): room
         case .typing(let room), .join(let room), .leave(let room): room
+        }
+    }
+}
+
+extension HistoryPage.Start {
+    /// After 0 everything comes; before 1 nothing could.
+    fileprivate var isPossible: Bool {
+        switch self {
+        case .newest: true
+        case .before(let seq): seq > 0
+        case .after(let seq): seq >= 0
         }
     }
 }

@@ -1,5 +1,6 @@
 import Core
 import CoreHTTP
+import Crypto
 import EventLoop
 import Foundation
 import ServiceKit
@@ -18,8 +19,7 @@ struct HubParts: Sendable {
     let log: Log
     let delivered: Counter
     let connected: Gauge
-    /// Of a message whose client gave it none.
-    let makeID: @Sendable () -> String
+    let random: any RandomSource
 }
 
 /// The chat's sockets of one loop, by user and by room. What they say goes to the batcher and the database; what is
@@ -179,7 +179,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
 
     /// Milliseconds, so that the clients do not come back all at once.
     private func retryAfter() -> String {
-        "retry-after=\(Int.random(in: 0...max(0, limits.retryAfterMillisecondsMax)))"
+        "retry-after=\(parts.random.number(upTo: limits.retryAfterMillisecondsMax))"
     }
 
     // MARK: What a socket says
@@ -195,8 +195,9 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         case .reply(let text): socket.handle.send(text: text)
         case .close(let code, let reason): close(socket, code, reason)
         case .authenticate(let token, let resume): authenticate(socket, token, resume)
-        case .send(let room, let clientID, let body): send(socket, room, clientID, body)
-        case .history(let room, let before, let limit): history(socket, room, before, limit)
+        case .send(let room, let clientID, let content): send(socket, room, clientID, content)
+        case .history(let room, let start, let limit): history(socket, room, start, limit)
+        case .unread(let rooms): countUnread(socket, rooms)
         case .read(let room, let seq):
             guard let user = socket.user else { break }
             parts.batcher.mark(
@@ -254,7 +255,9 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         load()
     }
 
-    private func send(_ socket: HubSocket, _ room: Room.ID, _ clientID: String, _ body: String) {
+    private func send(
+        _ socket: HubSocket, _ room: Room.ID, _ clientID: String, _ content: Message.Draft.Content
+    ) {
         guard let user = socket.user else { return }
         let now = loop.nowMilliseconds
         guard user.sends.take(perSecond: limits.sendsPerSecond, burst: limits.sendsBurstMax, now: now) else {
@@ -262,7 +265,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         }
         let draft: Message.Draft
         do throws(AppError) {
-            draft = try Message.Draft(roomID: room, senderID: user.id, clientID: clientID, body: body)
+            draft = try Message.Draft(roomID: room, senderID: user.id, clientID: clientID, content: content)
         } catch {
             return refuse(socket, .invalid, error.message, room: room, clientID: clientID)
         }
@@ -284,7 +287,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
 
     // MARK: Questions
 
-    private func history(_ socket: HubSocket, _ room: Room.ID, _ before: Int64?, _ limit: Int) {
+    private func history(_ socket: HubSocket, _ room: Room.ID, _ start: HistoryPage.Start, _ limit: Int) {
         guard let viewer = socket.user?.id else { return }
         guard socket.questions < limits.questionsMax else {
             return refuse(socket, .tooMany, "Too many questions at once.", room: room)
@@ -293,18 +296,26 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         let (id, rooms) = (socket.handle.id, parts.rooms)
         ask(id, room) {
             ServerFrame.history(
-                room,
-                try await rooms.history(
-                    room: room, from: before.map { .before($0) } ?? .newest, limit: limit, viewer: viewer))
+                room, try await rooms.history(room: room, from: start, limit: limit, viewer: viewer))
         }
     }
 
+    private func countUnread(_ socket: HubSocket, _ asked: [Room.ID]) {
+        guard let user = socket.user?.id else { return }
+        guard socket.questions < limits.questionsMax else {
+            return refuse(socket, .tooMany, "Too many questions at once.")
+        }
+        socket.questions += 1
+        let (id, rooms) = (socket.handle.id, parts.rooms)
+        ask(id, nil) { ServerFrame.unread(try await rooms.unread(of: user, in: asked)) }
+    }
+
     /// Sends what the database answers, or why there is no answer.
-    private func ask(_ id: Int, _ room: Room.ID, _ question: @escaping @Sendable () async throws -> [UInt8]) {
+    private func ask(_ id: Int, _ room: Room.ID?, _ question: @escaping @Sendable () async throws -> [UInt8]) {
         _ = Task(executorPreference: loop) { await self.answer(id, room, question) }
     }
 
-    private func answer(_ id: Int, _ room: Room.ID, _ question: @Sendable () async throws -> [UInt8]) async {
+    private func answer(_ id: Int, _ room: Room.ID?, _ question: @Sendable () async throws -> [UInt8]) async {
         do {
             let text = try await question()
             sockets[id]?.handle.send(text: text)
@@ -335,10 +346,10 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         }
     }
 
-    private func fail(_ id: Int, _ room: Room.ID, _ error: any Error) {
+    private func fail(_ id: Int, _ room: Room.ID?, _ error: any Error) {
         guard let socket = sockets[id] else { return }
         switch (error as? AppError)?.code {
-        case .notFound, .forbidden: forbid(socket, room)
+        case .notFound, .forbidden: refuse(socket, .forbidden, "Not your room.", room: room)
         case .unavailable: refuse(socket, .unavailable, AppError.unavailable.message, room: room)
         default:
             parts.log.error("a question of the chat failed", ["error": .string(String(describing: error))])

@@ -39,9 +39,8 @@ public final class ChatService: Sendable {
     ) {
         precondition(2 * loops.loops.count <= HubSet.hubsMax, "a chat has at most \(HubSet.hubsMax / 2) loops")
         let home = loops.loops[0]
-        let run = random.bytes(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         process = ChatProcess(
-            name: instance, run: Int32(run % UInt32(Int32.max)) + 1, internalAddress: internalAddress)
+            name: instance, run: Int32(random.number(upTo: Int(Int32.max) - 1)) + 1, internalAddress: internalAddress)
         // Two processes of one name must not take each other's wake-ups for their own.
         let sender = "\(instance.prefix(40)).\(String(process.run, radix: 36))"
         let feed = RoomFeed(
@@ -56,7 +55,7 @@ public final class ChatService: Sendable {
             delivered: metrics.counter(
                 "martlet_chat_messages_delivered_total", "Messages given to sockets as they were committed."),
             connected: metrics.gauge("martlet_chat_sockets", "Sockets that are open."),
-            makeID: { Base64URL.encode(random.bytes(15)) })
+            random: random)
         let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
         let socketIOHubs = loops.loops.map { SocketIOHub(on: $0, place: hubs.count + $0.index, parts: parts) }
         errors = ChatErrors(log: log)

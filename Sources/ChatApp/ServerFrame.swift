@@ -53,6 +53,17 @@ enum ServerFrame {
         }
     }
 
+    static func unread(_ counts: [Room.ID: Int]) -> [UInt8] {
+        frame("unread") { json in
+            json.object("rooms") { json in
+                for (room, count) in counts.sorted(by: { $0.key < $1.key }) {
+                    json.key(text: String(room.value))
+                    json.value(count)
+                }
+            }
+        }
+    }
+
     /// An acknowledgement, or the reason why there is none.
     static func answer(_ answer: SendBatcher.Answer) -> [UInt8] {
         let (room, id) = (answer.send.draft.roomID, answer.send.draft.clientID)

@@ -18,3 +18,13 @@ public struct SystemRandom: RandomSource {
         return bytes
     }
 }
+
+extension RandomSource {
+    /// A number from 0 to `max`, each as likely as the others but for one part in 2^32 or less: for spreading, not for
+    /// secrets. Not above 0: 0.
+    public func number(upTo max: Int) -> Int {
+        guard max > 0 else { return 0 }
+        let bits = bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return Int(bits % (UInt64(max) + 1))
+    }
+}

@@ -32,6 +32,8 @@ final class ChatClient: Sendable {
         let room: Int64
         let seq: Int64
         let body: String
+        var kind = "text"
+        var target: Int64?
     }
 
     private struct State {
@@ -94,7 +96,9 @@ final class ChatClient: Sendable {
 
     private func note(_ frame: Frame) {
         guard frame.type == "message", let room = frame.int("room"), let seq = frame.int("seq") else { return }
-        let seen = Seen(room: room, seq: seq, body: frame.string("body") ?? "")
+        let seen = Seen(
+            room: room, seq: seq, body: frame.string("body") ?? "", kind: frame.string("kind") ?? "",
+            target: frame.int("target"))
         state.withLock { $0.messages.append(seen) }
     }
 

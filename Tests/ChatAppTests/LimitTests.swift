@@ -62,6 +62,10 @@ struct LimitTests {
             let frames = [
                 "", "[]", "{", #"{"type":7}"#, #"{"type":"dance"}"#, #"{"type":"send","room":1,"id":"a"}"#,
                 #"{"type":"send","room":"1","id":"a","body":"b"}"#, #"{"type":"history","room":1,"limit":0}"#,
+                #"{"type":"history","room":1,"before":0}"#, #"{"type":"history","room":1,"after":-1}"#,
+                #"{"type":"edit","room":1,"id":"a","target":0,"body":"b"}"#,
+                #"{"type":"send","room":1,"id":"a","body":""}"#,
+                #"{"type":"send","room":1,"id":"a","media":-1}"#,
                 #"{"type":"read","room":1,"seq":-1}"#, #"{"type":"hello","token":"x"}"#,
                 #"{"type":"send","room":1,"id":"a","body":"\#\u0000"}"#, #"{"type":"join","room":1.5}"#,
             ]

@@ -21,12 +21,32 @@ struct ClientFrameTests {
             + #""id":"i", "room" : 7 ,"type":"send"} "#
         #expect(
             try parse(send)
-                == .send(room: Room.ID(7), clientID: "i", body: "a\nä🦆/"))
+                == .send(room: Room.ID(7), clientID: "i", content: .text("a\nä🦆/", media: nil)))
         #expect(
             try parse(#"{"type":"history","room":1,"before":5,"limit":2}"#)
-                == .history(room: Room.ID(1), before: 5, limit: 2))
+                == .history(room: Room.ID(1), from: .before(5), limit: 2))
+        #expect(
+            try parse(#"{"type":"history","room":1,"after":0}"#)
+                == .history(room: Room.ID(1), from: .after(0), limit: nil))
         #expect(try parse(#"{"type":"read","room":1,"seq":3}"#) == .read(room: Room.ID(1), seq: 3))
         #expect(try parse(#"{"type":"typing","room":1}"#) == .typing(room: Room.ID(1)))
+        #expect(try parse(#"{"type":"unread","rooms":[]}"#) == .unread(rooms: []))
+        let hundred = (1...100).map(String.init).joined(separator: ",")
+        #expect(
+            try parse(#"{"type":"unread","rooms":[\#(hundred)]}"#) == .unread(rooms: (1...100).map { Room.ID($0) }))
+    }
+
+    @Test("a text, an edit and a deletion are sends; beside a file there need not be words")
+    func acts() throws {
+        func content(_ members: String) throws -> Message.Draft.Content {
+            let frame = try parse("{\(members),\"room\":7,\"id\":\"i\"}")
+            guard case .send(Room.ID(7), "i", let content) = frame else { throw CancellationError() }
+            return content
+        }
+        #expect(try content(#""type":"send","media":12"#) == .text("", media: Media.ID(12)))
+        #expect(try content(#""type":"send","media":12,"body":"see""#) == .text("see", media: Media.ID(12)))
+        #expect(try content(#""type":"edit","target":3,"body":"new""#) == .edit(3, "new"))
+        #expect(try content(#""type":"delete","target":3,"body":"unknown here""#) == .delete(3))
     }
 
     @Test(
@@ -38,6 +58,12 @@ struct ClientFrameTests {
             #"{"type":"typing","room":"1"}"#, "{\"type\":\"typing\u{1}\"}", #"{"type":"a\q"}"#, #"{"type":"\ud83e"}"#,
             #"{"type":"hello","token":"t","resume":{"x":1}}"#, #"{"type":"hello","token":"t","resume":{"1":-1}}"#,
             #"{"type":"hello","token":"t","resume":{"1":1,"2":1,"3":1,"4":1}}"#, #"{'type':'typing'}"#,
+            #"{"type":"edit","room":1,"id":"i","target":3}"#, #"{"type":"edit","room":1,"id":"i","body":"x"}"#,
+            #"{"type":"delete","room":1,"id":"i"}"#, #"{"type":"delete","room":1,"target":3}"#,
+            #"{"type":"send","room":1,"id":"i","media":"12"}"#, #"{"type":"send","room":1,"id":"i","media":null}"#,
+            #"{"type":"history","room":1,"before":5,"after":2}"#, #"{"type":"unread"}"#,
+            #"{"type":"unread","rooms":[1,"2"]}"#,
+            #"{"type":"unread","rooms":[0"# + String(repeating: ",1", count: 100) + "]}",
             #"{"type":"typing","room":1,"x":tru}"#, #"{"x":"# + String(repeating: "[", count: 100),
         ])
     func refused(text: String) {
@@ -59,7 +85,7 @@ struct ClientFrameTests {
             let body = (0..<count).map { _ in pieces.randomElement(using: &random)! }.joined()
             let object: [String: Any] = ["type": "send", "room": Int.random(in: 1...99), "id": "i", "body": body]
             var bytes = Array(try JSONSerialization.data(withJSONObject: object))
-            guard case .send(_, _, let read) = try ClientFrame.parse(bytes, resumeMax: 1) else {
+            guard case .send(_, _, .text(let read, nil)) = try ClientFrame.parse(bytes, resumeMax: 1) else {
                 throw CancellationError()
             }
             #expect(read == body)

@@ -7,11 +7,12 @@ import Testing
 @Suite("The texts of rooms, encoded")
 struct RoomTextsTests {
     private func message(
-        _ seq: Int64, _ body: String, kind: Message.Kind = .text, target: Int64? = nil, sender: Int64 = 7
+        _ seq: Int64, _ body: String, kind: Message.Kind = .text, target: Int64? = nil, sender: Int64 = 7,
+        media: Int64? = nil
     ) -> Message {
         Message(
             roomID: Room.ID(1), seq: seq, senderID: User.ID(sender), clientID: nil, kind: kind, targetSeq: target,
-            body: body, createdAt: Date(timeIntervalSince1970: 1_800_000_000.25))
+            body: body, mediaID: media.map { Media.ID($0) }, createdAt: Date(timeIntervalSince1970: 1_800_000_000.25))
     }
 
     private func room(_ texts: RoomTexts?) -> SocketIORoom {
@@ -104,6 +105,17 @@ struct RoomTextsTests {
         texts.apply(message(9, "of nothing", kind: .edit, target: 1))
         texts.apply(message(10, "newer", kind: .edit, target: 4))
         #expect(try state(texts).texts.map(\.text) == ["m2", "newer"] && texts.seq == 10)
+    }
+
+    @Test("a file without words is shown as one; what was emptied is not shown, nor does it empty what is")
+    func emptied() throws {
+        var texts = texts([message(1, "", media: 12), message(2, "see", media: 12), message(3, "")])
+        texts.apply(message(4, "", kind: .edit, target: 2))
+        #expect(try state(texts).texts.map(\.text) == ["[file]", "see"])
+        texts.apply(message(5, "", kind: .delete, target: 2))
+        texts.apply(message(6, "", kind: .delete, target: 3))
+        texts.apply(message(7, "named", kind: .edit, target: 1))
+        #expect(try state(texts).texts.map(\.text) == ["named"] && texts.seq == 7)
     }
 
     @Test(

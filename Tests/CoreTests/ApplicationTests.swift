@@ -90,6 +90,19 @@ struct ApplicationTests {
         #expect(refusal { try draft(id: "a\u{0}") } != nil)
     }
 
+    @Test("a file needs no words, a deletion has none, and an edit is one; numbers are above 0")
+    func contents() throws {
+        func refused(_ content: Message.Draft.Content) -> Bool {
+            refusal {
+                try Message.Draft(roomID: Room.ID(1), senderID: User.ID(1), clientID: "i", content: content)
+            } != nil
+        }
+        #expect(!refused(.text("", media: Media.ID(1))) && !refused(.edit(1, "a")) && !refused(.delete(1)))
+        #expect(refused(.text("", media: nil)) && refused(.text("a", media: Media.ID(0))))
+        #expect(refused(.edit(1, "")) && refused(.edit(0, "a")) && refused(.delete(0)) && refused(.delete(-1)))
+        #expect(refused(.edit(1, "a\u{0}")) && refused(.edit(1, String(repeating: "a", count: 65_537))))
+    }
+
     @Test(
         "names of files lose folders, what cannot be seen, and what is too long, and are never refused",
         arguments: [

@@ -90,13 +90,21 @@ struct RoomTexts {
         }
     }
 
+    /// What is shown of a file that came without words: these clients know texts only.
+    private static let file = "[file]"
+
     // MARK: Folding
 
     private mutating func fold(_ message: Message) {
         switch message.kind {
         case .text, .system:
-            add(Self.entry(message.seq, message.senderID, message.createdAt, message.body), at: entries.endIndex)
+            // Deleted by now: its deletion comes, and finds nothing.
+            guard !message.body.isEmpty || message.mediaID != nil else { return }
+            let body = message.body.isEmpty ? Self.file : message.body
+            add(Self.entry(message.seq, message.senderID, message.createdAt, body), at: entries.endIndex)
         case .edit, .delete:
+            // An edit that was emptied is followed by the deletion.
+            guard message.kind == .delete || !message.body.isEmpty else { return }
             // Of one's own texts, or by the service. The text may be further back than we go.
             guard let index = entries.lastIndex(where: { $0.seq == message.targetSeq }),
                 message.senderID == entries[index].source || message.senderID == Message.system

@@ -1,4 +1,5 @@
 import Core
+import Crypto
 import JSON
 import SocketIO
 
@@ -127,7 +128,8 @@ extension SocketIOHub {
         let draft: Message.Draft
         do throws(AppError) {
             draft = try Message.Draft(
-                roomID: room.id, senderID: socket.user.id, clientID: id ?? parts.makeID(), body: text)
+                roomID: room.id, senderID: socket.user.id, clientID: id ?? Base64URL.encode(parts.random.bytes(15)),
+                body: text)
         } catch {
             return fail(socket, room.wireName, error.message, ack)
         }
