@@ -19,6 +19,10 @@ typedef size_t (*martlet_curl_data)(char *buffer, size_t size, size_t count, voi
 static inline CURLcode martlet_curl_set_data(CURL *handle, CURLoption option, martlet_curl_data value) {
   return curl_easy_setopt(handle, option, value);
 }
+typedef int (*martlet_curl_seek)(void *context, curl_off_t offset, int origin);
+static inline CURLcode martlet_curl_set_seek(CURL *handle, martlet_curl_seek value) {
+  return curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, value);
+}
 static inline CURLcode martlet_curl_get_long(CURL *handle, CURLINFO info, long *value) {
   return curl_easy_getinfo(handle, info, value);
 }

@@ -17,6 +17,8 @@ final class CurlHandle {
     // What the callbacks read from and write to.
     var sending: [UInt8] = []
     var sent = 0
+    /// What is sent instead of `sending`: so many bytes of a file.
+    var file: (descriptor: Int32, count: Int) = (-1, 0)
     var received: [UInt8] = []
     var receivedMax = 0
     var headerLines: [String] = []
@@ -43,6 +45,7 @@ final class CurlHandle {
         refused = CURLE_OK
         sending = []
         sent = 0
+        file = (-1, 0)
         received = []
         headerLines = []
         set(CURLOPT_ERRORBUFFER, errorText)
@@ -110,6 +113,34 @@ final class CurlHandle {
             handle.sent += length
             return length
         }
+    }
+
+    /// Gives libcurl the first `count` bytes of an open file.
+    func sendFile(_ descriptor: Int32, count: Int) {
+        file = (descriptor, count)
+        set(CURLOPT_READDATA, Unmanaged.passUnretained(self).toOpaque())
+        set(CURLOPT_READFUNCTION) { buffer, size, count, context in
+            guard let buffer, let context else { return 0 }
+            let handle = Unmanaged<CurlHandle>.fromOpaque(context).takeUnretainedValue()
+            let length = min(size * count, handle.file.count - handle.sent)
+            guard length > 0 else { return 0 }
+            let read = pread(handle.file.descriptor, buffer, length, off_t(handle.sent))
+            // Less than was promised would leave the server waiting.
+            guard read > 0 else { return Int(CURL_READFUNC_ABORT) }
+            handle.sent += read
+            return read
+        }
+    }
+
+    /// Lets libcurl begin the body anew: a kept connection may turn out to be closed once a part has been sent.
+    func rewindsBody() {
+        set(CURLOPT_SEEKDATA, Unmanaged.passUnretained(self).toOpaque())
+        note(
+            martlet_curl_set_seek(easy) { context, offset, origin in
+                guard let context, origin == SEEK_SET, offset >= 0 else { return CURL_SEEKFUNC_CANTSEEK }
+                Unmanaged<CurlHandle>.fromOpaque(context).takeUnretainedValue().sent = Int(offset)
+                return CURL_SEEKFUNC_OK
+            })
     }
 
     /// Collects at most `max` bytes of the answer's body: more ends the transfer (CURLE_WRITE_ERROR).

@@ -86,7 +86,7 @@ public struct HTTPClient: Sendable {
         }
     }
 
-    private static func check(_ code: CURLcode, _ handle: CurlHandle) throws {
+    static func check(_ code: CURLcode, _ handle: CurlHandle) throws {
         switch code {
         case CURLE_OK: return
         case CURLE_WRITE_ERROR: throw HTTPClientError.bodyTooLarge
