@@ -70,7 +70,7 @@ let package = Package(
         module("Core", []),
         module("CorePostgres", ["Core", "Postgres"]),
         module("SocketIO", ["JSON"]),
-        module("MediaStore", ["Core", "EventLoop"]),
+        module("MediaStore", ["Core", "Crypto", "EventLoop", "ServiceKit", "Transfer"]),
         module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit"]),
         module(
             "GatewayApp",
@@ -79,12 +79,12 @@ let package = Package(
             "ChatApp",
             ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit", "SocketIO", "WebSocket"]),
         module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "SafeHTML", "ServiceKit", "Transfer"]),
-        module("OperatorApp", ["Core", "Crypto", "JSON", "SafeHTML", "ServiceKit"]),
+        module("OperatorApp", ["Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit"]),
 
         program(
             "martlet-gateway",
             [
-                "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "HTTPServer", "MediaStore", "Postgres",
+                "Core", "CoreHTTP", "CorePostgres", "EventLoop", "GatewayApp", "HTTPServer", "MediaStore", "Postgres",
                 "ServiceKit",
             ]),
         program(
@@ -132,7 +132,9 @@ let package = Package(
                 "Postgres", "Seeded", "ServiceKit", "SocketIO", "TestSupport", "WebSocket",
             ]),
         tests("SocketIOTests", ["JSON", "Seeded", "SocketIO"]),
-        tests("MediaStoreTests", ["Core", "EventLoop", "MediaStore"]),
+        tests(
+            "MediaStoreTests",
+            ["Core", "EventLoop", "HTTPServer", "MediaStore", "ServiceKit", "TestSupport", "Transfer"]),
         tests(
             "WorkerAppTests",
             [

@@ -3,6 +3,7 @@ import CoreHTTP
 import Crypto
 import Foundation
 import HTTPServer
+import ServiceKit
 
 /// The bytes of files. What is served has the type that its content was found to have, never the one somebody said.
 struct FileRoutes: Sendable {
@@ -10,6 +11,12 @@ struct FileRoutes: Sendable {
     let store: any ObjectStore
     let signIn: SignIn
     let links: MediaLinks
+    let log: Log
+    let missing: Counter
+
+    /// A row without its object: the operator is told by the log and a metric, and may bring it back.
+    static let lost = AppError(
+        .notFound, "The content of this file is missing. Whoever runs this site has been told.")
 
     /// Shown in the page; everything else is a download.
     static let inlineTypes: Set<String> = ["image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"]
@@ -51,7 +58,11 @@ struct FileRoutes: Sendable {
             ?? (hash == media.hash ? media.upright : nil)
         let key = variant?.storageKey ?? media.storageKey
         let type = variant?.mime ?? media.mime ?? "application/octet-stream"
-        guard let path = try await store.localPath(key) else { throw AppError.notFound }
+        guard let object = try await store.open(key) else {
+            missing.add()
+            log.error("an object is not in the store", ["media": .int(media.id.value), "key": .string(key)])
+            throw Self.lost
+        }
         var headers: HTTPHeaders = [
             "X-Content-Type-Options": "nosniff",
             "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -62,10 +73,55 @@ struct FileRoutes: Sendable {
         headers.add(
             "Content-Disposition",
             ContentDisposition.text(inline: Self.inlineTypes.contains(type), fileName: media.name))
-        return try await .file(
-            path, for: request, contentType: type == "text/plain" ? "text/plain; charset=utf-8" : type,
-            // A replaced file keeps its name.
-            etag: "\"\(hash).\(Int64(media.updatedAt.timeIntervalSince1970 * 1000))\"", headers: headers)
+        let contentType = type == "text/plain" ? "text/plain; charset=utf-8" : type
+        // A replaced file keeps its name.
+        let etag = "\"\(hash).\(Int64(media.updatedAt.timeIntervalSince1970 * 1000))\""
+        switch object {
+        case .file(let path):
+            return try await .file(path, for: request, contentType: contentType, etag: etag, headers: headers)
+        case .remote(let object):
+            return try await RemoteFile(object: object)
+                .response(for: request, contentType: contentType, etag: etag, headers: headers)
+        }
+    }
+}
+
+/// An object that is elsewhere, given on in pieces: each is asked for when the one before has gone out, so that a
+/// client that reads slowly holds one piece of memory and nothing of the store's.
+struct RemoteFile {
+    static let pieceBytes = 256 * 1024
+
+    let object: any RemoteObject
+
+    /// - Throws: what the store says of the first piece, so that its trouble has a status.
+    func response(
+        for request: HTTPRequest, contentType: String, etag: String, headers: HTTPHeaders
+    ) async throws -> HTTPResponse {
+        var part: Range<Int>?
+        var response = try HTTPResponse.content(
+            size: Int(object.bytes), modified: Int(object.modifiedAt.timeIntervalSince1970), for: request,
+            contentType: contentType, etag: etag, headers: headers
+        ) { range in
+            part = range
+            return .stream { _ in }
+        }
+        guard let part, request.method == .get else { return response }
+        let first = try await Self.piece(of: object, part)
+        response.body = .stream { [object] writer in
+            try await writer.write(first)
+            var rest = part.dropFirst(first.count)
+            while !rest.isEmpty {
+                let piece = try await Self.piece(of: object, rest)
+                try await writer.write(piece)
+                rest = rest.dropFirst(piece.count)
+            }
+        }
+        return response
+    }
+
+    private static func piece(of object: any RemoteObject, _ range: Range<Int>) async throws -> [UInt8] {
+        guard !range.isEmpty else { return [] }
+        return try await object.read(at: Int64(range.lowerBound), count: min(range.count, pieceBytes))
     }
 }
 

@@ -107,7 +107,11 @@ public struct Gateway: Sendable {
             .register(on: &router)
         UploadRoutes(parts: parts, signIn: signIn, links: links, forms: forms, settling: settling, answers: answers)
             .register(on: &router)
-        FileRoutes(media: parts.media, store: store, signIn: signIn, links: links).register(on: &router)
+        let missing = parts.metrics.counter(
+            "martlet_media_objects_missing_total", "Files asked for whose content was not in the object store.")
+        FileRoutes(
+            media: parts.media, store: store, signIn: signIn, links: links, log: parts.log, missing: missing
+        ).register(on: &router)
         RoomRoutes(rooms: parts.rooms, signIn: signIn).register(on: &router)
         AlertRoutes(alerts: parts.alerts, signIn: signIn).register(on: &router)
         PageRoutes(alerts: parts.alerts, tokens: UnsubscribeToken(keys: parts.keys), openAPI: parts.openAPI)

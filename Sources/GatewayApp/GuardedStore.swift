@@ -1,5 +1,6 @@
 import Core
 import EventLoop
+import Foundation
 import HTTPServer
 import ServiceKit
 
@@ -19,8 +20,10 @@ struct GuardedStore: ObjectStore {
 
     func size(_ key: String) async throws -> Int64? { try await guarded("size") { try await store.size(key) } }
 
-    func localPath(_ key: String) async throws -> String? {
-        try await guarded("open") { try await store.localPath(key) }
+    func open(_ key: String) async throws -> StoredObject? {
+        guard let object = try await guarded("open", { try await store.open(key) }) else { return nil }
+        guard case .remote(let remote) = object else { return object }
+        return .remote(Remote(object: remote, store: self))
     }
 
     func delete(_ key: String) async throws { try await guarded("delete") { try await store.delete(key) } }
@@ -33,6 +36,18 @@ struct GuardedStore: ObjectStore {
                 log.error("the object store failed", ["act": .string("\(act)"), "error": .string("\(error)")])
                 throw Self.unavailable
             }
+        }
+    }
+
+    private struct Remote: RemoteObject {
+        let object: any RemoteObject
+        let store: GuardedStore
+
+        var bytes: Int64 { object.bytes }
+        var modifiedAt: Date { object.modifiedAt }
+
+        func read(at offset: Int64, count: Int) async throws -> [UInt8] {
+            try await store.guarded("read") { try await object.read(at: offset, count: count) }
         }
     }
 

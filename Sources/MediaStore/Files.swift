@@ -39,17 +39,63 @@ enum Files {
         guard fsync(descriptor) == 0 else { throw StoreError.system("fsync") }
     }
 
-    static func write(_ bytes: [UInt8], to descriptor: Int32) throws {
+    /// - Parameter offset: where in the file; nil for its end so far.
+    static func write(_ bytes: [UInt8], to descriptor: Int32, at offset: Int? = nil) throws {
         try bytes.withUnsafeBytes { buffer in
             var sent = 0
             while sent < buffer.count {
                 let part = UnsafeRawBufferPointer(rebasing: buffer[sent...])
-                let count = Foundation.write(descriptor, part.baseAddress, part.count)
+                let count =
+                    if let offset { pwrite(descriptor, part.baseAddress, part.count, off_t(offset + sent)) } else {
+                        Foundation.write(descriptor, part.baseAddress, part.count)
+                    }
                 if count < 0, errno == EINTR { continue }
                 guard count > 0 else { throw StoreError.system("write") }
                 sent += count
             }
         }
+    }
+
+    static func temporaryName(in folder: String) -> String {
+        folder + "/" + String(UInt64.random(in: .min ... .max), radix: 16)
+    }
+
+    /// A new file to write to and read from. 0600: only this user's services read uploads; the proxy never does.
+    static func create(_ path: String) throws -> Int32 {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw StoreError.system("open") }
+        return descriptor
+    }
+
+    /// Tries whether a file can be written, made durable and removed.
+    static func probe(_ path: String) throws {
+        let descriptor = try create(path)
+        defer {
+            close(descriptor)
+            unlink(path)
+        }
+        // A page: on a full disk an empty file can still be made.
+        try write([UInt8](repeating: 0, count: 4096), to: descriptor)
+        guard fsync(descriptor) == 0 else { throw StoreError.system("fsync") }
+    }
+
+    /// Removes files and folders that were last written before `date`. Returns how many went.
+    static func sweep(_ folder: String, before date: Date) throws -> Int {
+        var removed = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            var facts = stat()
+            let path = folder + "/" + name
+            guard lstat(path, &facts) == 0, TimeInterval(facts.st_mtim.tv_sec) < date.timeIntervalSince1970 else {
+                continue
+            }
+            switch facts.st_mode & S_IFMT {
+            case S_IFREG: if unlink(path) == 0 { removed += 1 }
+            // A child's folder, whose worker was killed.
+            case S_IFDIR: if (try? FileManager.default.removeItem(atPath: path)) != nil { removed += 1 }
+            default: break
+            }
+        }
+        return removed
     }
 
     /// Nil when there is no such regular file.

@@ -2,7 +2,7 @@ import Core
 import Foundation
 import Synchronization
 
-extension FolderStore: ObjectListing {
+extension FolderStore {
     public func oldKeys(
         shard: Int, before date: Date, pageMax: Int, _ page: ([String]) async throws -> Bool
     ) async throws {

@@ -4,7 +4,7 @@ import Foundation
 
 /// Objects as files below one folder. An object appears whole or not at all: bytes go to a file in `tmp/` of the same
 /// file system, which `commit` makes durable and renames. Nothing here runs on a loop.
-public struct FolderStore: ObjectStore {
+public struct FolderStore: WorkingStore {
     /// A temporary file that nobody wrote to for so long belongs to a process that is gone: an upload has its own,
     /// much shorter limits.
     public static let temporarySecondsMax: TimeInterval = 24 * 3600
@@ -27,13 +27,8 @@ public struct FolderStore: ObjectStore {
 
     public func create(_ key: String) async throws -> any ObjectWriter {
         let target = try path(key)
-        let name = temporary + "/" + String(UInt64.random(in: .min ... .max), radix: 16)
-        let descriptor = try await offload.run { () throws -> Int32 in
-            // 0600: only this user's services read uploads; the proxy never does.
-            let descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw StoreError.system("open") }
-            return descriptor
-        }
+        let name = Files.temporaryName(in: temporary)
+        let descriptor = try await offload.run { try Files.create(name) }
         return FolderWriter(descriptor: descriptor, temporary: name, target: target, store: self)
     }
 
@@ -42,9 +37,14 @@ public struct FolderStore: ObjectStore {
         return try await offload.run { try Files.size(path) }
     }
 
-    public func localPath(_ key: String) async throws -> String? {
+    public func open(_ key: String) async throws -> StoredObject? {
         let path = try path(key)
-        return try await offload.run { try Files.size(path) == nil ? nil : path }
+        return try await offload.run { try Files.size(path) == nil ? nil : .file(path: path) }
+    }
+
+    public func withLocalFile<T>(_ key: String, _ body: (String) async throws -> T) async throws -> T? {
+        guard case .file(let path)? = try await open(key) else { return nil }
+        return try await body(path)
     }
 
     public func delete(_ key: String) async throws {
@@ -55,24 +55,14 @@ public struct FolderStore: ObjectStore {
     }
 
     /// Removes what processes that are gone have left in `tmp/`. Returns how many files and folders went.
-    public func sweep(olderThan seconds: TimeInterval = Self.temporarySecondsMax, now: Date) async throws -> Int {
-        let folder = temporary
-        let before = now.timeIntervalSince1970 - seconds
-        return try await offload.run {
-            var removed = 0
-            for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
-                var facts = stat()
-                let path = folder + "/" + name
-                guard lstat(path, &facts) == 0, TimeInterval(facts.st_mtim.tv_sec) < before else { continue }
-                switch facts.st_mode & S_IFMT {
-                case S_IFREG: if unlink(path) == 0 { removed += 1 }
-                // A child's folder, whose worker was killed.
-                case S_IFDIR: if (try? FileManager.default.removeItem(atPath: path)) != nil { removed += 1 }
-                default: break
-                }
-            }
-            return removed
-        }
+    public func sweep(now: Date) async throws -> Int {
+        let (folder, before) = (temporary, now - Self.temporarySecondsMax)
+        return try await offload.run { try Files.sweep(folder, before: before) }
+    }
+
+    public func probe() async throws {
+        let path = Files.temporaryName(in: temporary)
+        try await offload.run { try Files.probe(path) }
     }
 
     func path(_ key: String) throws -> String {

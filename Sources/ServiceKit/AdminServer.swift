@@ -12,8 +12,8 @@ struct AdminServer {
         router.on(.get, "/livez") { _ in Self.text(200, "ok\n") }
         router.on(.get, "/readyz") { [health] _ in
             let problems = health.problems()
-            let lines = problems.map { "\($0.name): \($0.problem)\n" }.joined()
-            return Self.text(problems.isEmpty ? 200 : 503, problems.isEmpty ? "ready\n" : lines)
+            let lines = (problems + health.remarks()).map { "\($0.name): \($0.problem)\n" }.joined()
+            return Self.text(problems.isEmpty ? 200 : 503, problems.isEmpty ? "ready\n" + lines : lines)
         }
         router.on(.get, "/metrics") { [metrics] _ in
             var response = Self.text(200, metrics.text())

@@ -5,6 +5,7 @@ public final class Health: Sendable {
     public typealias Check = @Sendable () -> String?
 
     private let checks = Mutex<[(name: String, check: Check)]>([])
+    private let mentions = Mutex<[(name: String, check: Check)]>([])
     private let starting = Atomic<Bool>(false)
     private let stopping = Atomic<Bool>(false)
 
@@ -13,6 +14,16 @@ public final class Health: Sendable {
     /// - Parameter check: nil when all is well, otherwise a sentence. Called on every look: it must not wait.
     public func require(_ name: String, _ check: @escaping Check) {
         checks.withLock { $0.append((name, check)) }
+    }
+
+    /// As `require`, of what a process can do without for a while: it is told, and the process stays ready.
+    public func mention(_ name: String, _ check: @escaping Check) {
+        mentions.withLock { $0.append((name, check)) }
+    }
+
+    /// What is wrong without keeping the process from its work.
+    public func remarks() -> [(name: String, problem: String)] {
+        mentions.withLock { $0 }.compactMap { name, check in check().map { (name, $0) } }
     }
 
     /// Whether the process is still on its way to listening: until then it is not ready, whatever else holds.

@@ -9,7 +9,6 @@ public struct WorkerConfiguration: Sendable {
 
     public let databaseURL: Secret
     public let keys: SigningKeys
-    public let store: String
     public let publicURL: String
     /// Where mails send people; `{id}` stands for the posting's number.
     public let postingURL: String
@@ -29,7 +28,6 @@ public struct WorkerConfiguration: Sendable {
 
     public init(_ environment: inout Environment) throws {
         databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
-        store = environment.string("MARTLET_STORE")
         publicURL = environment.webURL("MARTLET_PUBLIC_URL")
         postingURL = environment.string("MARTLET_POSTING_URL", default: publicURL + "/api/jobs/{id}")
         resetURL = environment.webURL("MARTLET_RESET_URL", default: publicURL + "/reset-password")

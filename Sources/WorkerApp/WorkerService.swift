@@ -29,11 +29,7 @@ public enum WorkerService {
         public let accountMails: any AccountMailRepository
         public let media: any MediaRepository
         public let upkeep: any UpkeepRepository
-        public let store: any ObjectStore
-        /// The same store, looked through for what no row names.
-        public let objects: any ObjectListing
-        /// Removes old temporary files of the store; returns how many.
-        public let sweep: @Sendable (Date) async throws -> Int
+        public let store: any WorkingStore
         public let children: MediaChildPool
         /// A folder beneath the children's roots.
         public let scratch: String
@@ -46,8 +42,7 @@ public enum WorkerService {
         public init(
             queue: any WorkQueue, alerts: any AlertRepository, mails: any MailRepository,
             accountMails: any AccountMailRepository, media: any MediaRepository, upkeep: any UpkeepRepository,
-            store: any ObjectStore, objects: any ObjectListing, sweep: @escaping @Sendable (Date) async throws -> Int,
-            children: MediaChildPool, scratch: String, offload: OffloadPool,
+            store: any WorkingStore, children: MediaChildPool, scratch: String, offload: OffloadPool,
             listen: @escaping Listen,
             close: @escaping @Sendable () async -> Void
         ) {
@@ -58,8 +53,6 @@ public enum WorkerService {
             self.media = media
             self.upkeep = upkeep
             self.store = store
-            self.objects = objects
-            self.sweep = sweep
             self.children = children
             self.scratch = scratch
             self.offload = offload
@@ -98,10 +91,9 @@ public enum WorkerService {
             MatchAlerts(alerts: parts.alerts, clock: context.clock),
             SendDigests(alerts: parts.alerts, clock: context.clock),
             DeleteFiles(store: parts.store),
-            SweepObjects(
-                objects: parts.objects, store: parts.store, media: parts.media, clock: context.clock, log: log),
+            SweepObjects(store: parts.store, media: parts.media, clock: context.clock, log: log),
             RefreshSearchFacts(upkeep: parts.upkeep),
-            Prune(upkeep: parts.upkeep, sweep: parts.sweep, clock: context.clock, log: log),
+            Prune(upkeep: parts.upkeep, store: parts.store, clock: context.clock, log: log),
         ]
         var lanes = [
             WorkLane(

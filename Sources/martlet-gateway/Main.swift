@@ -14,13 +14,16 @@ enum Main {
         exit(
             await ServiceRunner.run("martlet-gateway") { context, environment in
                 let files = OffloadPool(name: "files", threads: 4, queueMax: 1024)
-                Startup.verify(&environment, files: files)
-                return try build(try GatewayConfiguration(&environment), context, files: files)
+                Startup.verify(&environment)
+                let opened = StoreSettings.open(&environment, files: files, clock: context.clock)
+                let configuration = try GatewayConfiguration(&environment)
+                guard let opened else { throw ConfigurationError(["MARTLET_STORE is not set"]) }
+                return try build(configuration, context, opened)
             })
     }
 
     private static func build(
-        _ configuration: GatewayConfiguration, _ context: ServiceContext, files: OffloadPool
+        _ configuration: GatewayConfiguration, _ context: ServiceContext, _ opened: OpenedStore
     ) throws -> Service {
         let log = context.log
         let database = Database(
@@ -29,12 +32,11 @@ enum Main {
         let notify = configuration.notify
         let sessions = PostgresSessions(db: database, notify: notify)
         let guardian = SessionGuard(sessions: sessions, clock: context.clock, log: log)
-        let store = try FolderStore(root: configuration.store, offload: files)
+        let store = Startup.watch(opened.store, context)
         let gateway = Gateway(Startup.parts(configuration, context, database, sessions, guardian, store))
         let server = HTTPServer(
             loops: context.loops, address: configuration.address, limits: Startup.limits, onRefusal: gateway.refuse,
-            onError: gateway.answer,
-            handler: gateway.handle)
+            onError: gateway.answer, handler: gateway.handle)
         let bus = PostgresBus(
             database: database, channels: ["martlet_session": { _ in guardian.wake() }],
             pause: { try await context.clock.sleep(seconds: Double($0)) })
@@ -43,13 +45,14 @@ enum Main {
             start: {
                 if notify { bus.start() }
                 guardian.start()
-                await Startup.sweep(store, context)
+                Startup.begin(store, context)
                 let address = try await server.start()
                 log.info("listening", ["address": .string(address.description)])
             },
             stop: { grace in
                 await server.drain(graceSeconds: grace)
                 await guardian.stop()
+                store.stop()
                 bus.stop()
                 await database.close()
             })

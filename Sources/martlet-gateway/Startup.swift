@@ -1,3 +1,4 @@
+import Core
 import CoreHTTP
 import CorePostgres
 import EventLoop
@@ -18,13 +19,23 @@ enum Startup {
     }
 
     /// Values whose rules the modules know that use them: told together with all other mistakes.
-    static func verify(_ environment: inout Environment, files: OffloadPool) {
+    static func verify(_ environment: inout Environment) {
         environment.verify("MARTLET_DATABASE_URL") { _ = try PostgresConfiguration(url: $0) }
-        environment.verify("MARTLET_STORE") { _ = try FolderStore(root: $0, offload: files) }
+    }
+
+    static func watch(_ store: any WorkingStore, _ context: ServiceContext) -> WatchedStore {
+        WatchedStore(
+            store, health: context.health, metrics: context.metrics, clock: context.clock, log: context.log)
     }
 
     /// Uploads that broke off with a gateway that was killed: what the store holds of them is of no use to anybody.
-    static func sweep(_ store: FolderStore, _ context: ServiceContext) async {
+    /// Nobody waits for it: an S3 may be slow, or away.
+    static func begin(_ store: WatchedStore, _ context: ServiceContext) {
+        store.start()
+        Task { await sweep(store, context) }
+    }
+
+    private static func sweep(_ store: WatchedStore, _ context: ServiceContext) async {
         do {
             let removed = try await store.sweep(now: context.clock.now())
             if removed > 0 { context.log.info("removed temporary files", ["files": .int(Int64(removed))]) }
@@ -57,7 +68,7 @@ enum Startup {
 
     static func parts(
         _ configuration: GatewayConfiguration, _ context: ServiceContext, _ database: Database,
-        _ sessions: PostgresSessions, _ guardian: SessionGuard, _ store: FolderStore
+        _ sessions: PostgresSessions, _ guardian: SessionGuard, _ store: WatchedStore
     ) -> GatewayParts {
         let notify = configuration.notify
         return GatewayParts(

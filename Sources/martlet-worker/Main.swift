@@ -17,7 +17,12 @@ enum Main {
     }
 
     static func build(_ context: ServiceContext, _ environment: inout Environment) async throws -> Service {
+        let offload = OffloadPool(name: "files", threads: 4, queueMax: 1024)
+        let opened = StoreSettings.open(&environment, files: offload, clock: context.clock)
         let configuration = try WorkerConfiguration(&environment)
+        guard let opened else { throw ConfigurationError(["MARTLET_STORE is not set"]) }
+        let store = WatchedStore(
+            opened.store, health: context.health, metrics: context.metrics, clock: context.clock, log: context.log)
         let log = context.log
         let db = Database(
             try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops
@@ -28,13 +33,9 @@ enum Main {
                     "event": .string(event.kind.rawValue), "lane": .string(event.lane), "reason": .string(event.reason),
                 ])
         }
-        let offload = OffloadPool(name: "files", threads: 4, queueMax: 1024)
         // The children are shut in by real paths.
-        let root = URL(fileURLWithPath: configuration.store).standardizedFileURL.path
-        let store = try FolderStore(root: root, offload: offload)
-        let real = URL(fileURLWithPath: root).resolvingSymlinksInPath().path
         var children = MediaChildPool.Configuration(
-            executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: [real])
+            executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: opened.roots)
         children.children = configuration.mediaChildren
         let notify = configuration.notify
         let parts = WorkerService.Parts(
@@ -42,10 +43,18 @@ enum Main {
             alerts: PostgresAlerts(db: db, notify: notify, mailDomain: configuration.mailDomain),
             mails: PostgresMails(db: db), accountMails: PostgresAccountMails(db: db),
             media: PostgresMedia(db: db, notify: notify), upkeep: PostgresUpkeep(db: db),
-            store: store, objects: store, sweep: { try await store.sweep(now: $0) }, children: MediaChildPool(children),
-            scratch: real + "/tmp", offload: offload,
+            store: store, children: MediaChildPool(children), scratch: opened.scratch, offload: offload,
             listen: { try await db.listen(["martlet_work"], onWake: { [wake = $0] _ in wake() }, onReconnect: $0) },
             close: { await db.close() })
-        return WorkerService.make(parts, configuration: configuration, context: context)
+        let service = WorkerService.make(parts, configuration: configuration, context: context)
+        return Service(
+            start: {
+                store.start()
+                try await service.start()
+            },
+            stop: { grace in
+                store.stop()
+                await service.stop(grace)
+            })
     }
 }

@@ -25,34 +25,6 @@ final class TemporaryFolder: Sendable {
     let folder = TemporaryFolder()
     let pool = OffloadPool(name: "store", threads: 2, queueMax: 64)
 
-    @Test("an object is not there until it is committed, and then has every byte")
-    func commit() async throws {
-        let store = try FolderStore(root: folder.path, offload: pool)
-        let writer = try await store.create("up/ab/abcdef")
-        try await writer.write([1, 2, 3])
-        #expect(try await store.size("up/ab/abcdef") == nil)
-        try await writer.write([])
-        try await writer.write([4])
-        try await writer.commit()
-
-        #expect(try await store.size("up/ab/abcdef") == 4)
-        let path = try #require(try await store.localPath("up/ab/abcdef"))
-        #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3, 4]))
-        #expect(folder.files == ["up/ab/abcdef"])
-    }
-
-    @Test("an aborted object leaves nothing, and cannot be written or committed afterwards")
-    func abort() async throws {
-        let store = try FolderStore(root: folder.path, offload: pool)
-        let writer = try await store.create("up/ab/abcdef")
-        try await writer.write([1])
-        await writer.abort()
-        await writer.abort()
-        #expect(folder.files.isEmpty)
-        await #expect(throws: StoreError(.finished)) { try await writer.write([2]) }
-        await #expect(throws: StoreError(.finished)) { try await writer.commit() }
-    }
-
     @Test("an object that its owner forgets leaves nothing")
     func forgotten() async throws {
         let store = try FolderStore(root: folder.path, offload: pool)
@@ -75,29 +47,6 @@ final class TemporaryFolder: Sendable {
         #expect(folder.files == ["up/ab"])
     }
 
-    @Test("writing the same key again replaces the object whole")
-    func replace() async throws {
-        let store = try FolderStore(root: folder.path, offload: pool)
-        for bytes in [[UInt8]](arrayLiteral: [1, 1, 1], [2]) {
-            let writer = try await store.create("va/ab/abcdef_small")
-            try await writer.write(bytes)
-            try await writer.commit()
-        }
-        #expect(try await store.size("va/ab/abcdef_small") == 1)
-        #expect(folder.files.count == 1)
-    }
-
-    @Test("deleting works once and again, also of what never was")
-    func delete() async throws {
-        let store = try FolderStore(root: folder.path, offload: pool)
-        let writer = try await store.create("up/ab/abcdef")
-        try await writer.commit()
-        try await store.delete("up/ab/abcdef")
-        try await store.delete("up/ab/abcdef")
-        try await store.delete("up/zz/never")
-        #expect(try await store.localPath("up/ab/abcdef") == nil)
-    }
-
     @Test(
         "keys that are not ours are refused",
         arguments: [
@@ -108,7 +57,7 @@ final class TemporaryFolder: Sendable {
         let store = try FolderStore(root: folder.path, offload: pool)
         await #expect(throws: StoreError(.badKey)) { _ = try await store.create(key) }
         await #expect(throws: StoreError(.badKey)) { _ = try await store.size(key) }
-        await #expect(throws: StoreError(.badKey)) { _ = try await store.localPath(key) }
+        await #expect(throws: StoreError(.badKey)) { _ = try await store.open(key) }
         await #expect(throws: StoreError(.badKey)) { try await store.delete(key) }
     }
 
@@ -143,27 +92,6 @@ final class TemporaryFolder: Sendable {
         #expect(try await store.sweep(now: Date()) == 0)
         #expect(try await store.sweep(now: Date() + FolderStore.temporarySecondsMax + 60) == 1)
         #expect(!FileManager.default.fileExists(atPath: child))
-    }
-
-    @Test("a shard's old keys come in pages, from every folder of that shard, and no others")
-    func oldKeys() async throws {
-        let store = try FolderStore(root: folder.path, offload: pool)
-        let keys = (0..<5).map { "up/0a/\($0)" } + ["va/0a/x_small"]
-        for key in keys + ["up/0b/other", "plain"] { try await store.create(key).commit() }
-        func pages(before date: Date, pageMax: Int, stopAfter: Int = .max) async throws -> [[String]] {
-            var pages: [[String]] = []
-            try await store.oldKeys(shard: 10, before: date, pageMax: pageMax) { page in
-                pages.append(page)
-                return pages.count < stopAfter
-            }
-            return pages
-        }
-        let soon = Date() + 60
-        let found = try await pages(before: soon, pageMax: 3)
-        #expect(found.joined().sorted() == keys)
-        #expect(found.count > 2 && found.allSatisfy { $0.count <= 3 })
-        #expect(try await pages(before: soon, pageMax: 3, stopAfter: 1).count == 1)
-        #expect(try await pages(before: Date() - 60, pageMax: 3).isEmpty)
     }
 
     @Test("a folder that cannot be written is refused at once")

@@ -50,7 +50,7 @@ struct SweepTests {
                     ]))
             func sweep(at seconds: Double) async throws {
                 let sweep = SweepObjects(
-                    objects: store, store: store, media: media,
+                    store: store, media: media,
                     clock: ManualClock(clock.now() + seconds), log: .silent)
                 try await sweep.run(item)
             }

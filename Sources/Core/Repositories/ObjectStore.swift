@@ -6,11 +6,39 @@ public protocol ObjectStore: Sendable {
     func create(_ key: String) async throws -> any ObjectWriter
     /// Nil when there is none.
     func size(_ key: String) async throws -> Int64?
-    /// A path on this machine with the object's bytes: the object itself or a temporary copy. For children and
-    /// sendfile.
-    func localPath(_ key: String) async throws -> String?
+    /// What its bytes are read from; nil when there is none.
+    func open(_ key: String) async throws -> StoredObject?
     /// Deleting what is not there is fine.
     func delete(_ key: String) async throws
+}
+
+/// An object that is there to be read.
+public enum StoredObject: Sendable {
+    /// The object is a file on this machine.
+    case file(path: String)
+    /// It is elsewhere, and comes in pieces.
+    case remote(any RemoteObject)
+}
+
+public protocol RemoteObject: Sendable {
+    var bytes: Int64 { get }
+    var modifiedAt: Date { get }
+    /// `count` bytes from `offset` on, all of them within the object.
+    /// - Throws: also when the object is another one than was opened.
+    func read(at offset: Int64, count: Int) async throws -> [UInt8]
+}
+
+/// A store with all that looking after it takes: what a worker has.
+public protocol WorkingStore: ObjectStore, ObjectListing {
+    /// Gives `body` a path on this machine with the object's bytes: the object itself, or a copy that is removed when
+    /// `body` has ended. Nil, without calling it, when there is no such object.
+    func withLocalFile<T>(_ key: String, _ body: (String) async throws -> T) async throws -> T?
+    /// Removes what those that are gone have left behind: temporary files, uploads that nobody goes on with. Returns
+    /// how many went.
+    func sweep(now: Date) async throws -> Int
+    /// Whether objects can be written now: writes a small one, which is no object of anybody's.
+    /// - Throws: what is wrong.
+    func probe() async throws
 }
 
 /// A store that can be looked through, a part at a time.

@@ -1,6 +1,8 @@
 import Core
+import EventLoop
 import Foundation
 import Glibc
+import MediaStore
 import ServiceKit
 
 /// Looks at everything the services need, and says all that is wrong at once.
@@ -31,7 +33,7 @@ enum CheckCommand: Command {
                 name: "configuration", standing: mistakes.isEmpty ? .good : .bad,
                 detail: mistakes.joined(separator: "; ")))
         findings += await database(arguments, context)
-        findings.append(store(context.environment["MARTLET_STORE"]))
+        findings.append(await store(context.environment))
         findings.append(await mail(context))
         tell(findings, on: context.terminal, asJSON: arguments.has("--json"))
         if !mistakes.isEmpty { return Operator.Status.configuration }
@@ -89,10 +91,12 @@ enum CheckCommand: Command {
         return Finding(name: "schema", standing: .good, detail: "\(states.count) migrations applied")
     }
 
-    private static func store(_ path: String?) -> Finding {
-        guard let path, !path.isEmpty else {
+    private static func store(_ environment: [String: String]) async -> Finding {
+        var settings = Environment(environment)
+        guard let path = settings.value("MARTLET_STORE") else {
             return Finding(name: "store", standing: .off, detail: "MARTLET_STORE is not set")
         }
+        if StoreSettings.isBucket(path) { return await bucket(&settings) }
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
             return Finding(name: "store", standing: .bad, detail: "\(path) is no folder")
@@ -101,6 +105,21 @@ enum CheckCommand: Command {
             return Finding(name: "store", standing: .bad, detail: "\(path) cannot be written to")
         }
         return Finding(name: "store", standing: .good, detail: path)
+    }
+
+    /// Writes and removes a small object.
+    private static func bucket(_ settings: inout Environment) async -> Finding {
+        let files = OffloadPool(name: "files", threads: 1, queueMax: 8)
+        defer { files.stop() }
+        do {
+            let opened = StoreSettings.open(&settings, files: files, clock: SystemClock())
+            try settings.check()
+            try await opened?.store.probe()
+            return Finding(name: "store", standing: .good, detail: "S3")
+        } catch {
+            let mistakes = (error as? ConfigurationError)?.mistakes.joined(separator: "; ")
+            return Finding(name: "store", standing: .bad, detail: mistakes ?? "\(error)")
+        }
     }
 
     private static func mailServer(_ text: String) -> (host: String, port: Int, isImplicitTLS: Bool)? {

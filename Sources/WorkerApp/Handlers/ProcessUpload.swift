@@ -19,7 +19,7 @@ public struct ProcessUpload: WorkHandler {
 
     public let kind = WorkItem.Kind.processUpload
     private let media: any MediaRepository
-    private let store: any ObjectStore
+    private let store: any WorkingStore
     private let scratch: String
     private let offload: OffloadPool
     private let process: @Sendable (MediaRequest) async throws -> MediaAnswer
@@ -29,7 +29,7 @@ public struct ProcessUpload: WorkHandler {
     ///   - scratch: a folder beneath the children's roots, for what they write.
     ///   - process: as `MediaChildPool.process`.
     public init(
-        media: any MediaRepository, store: any ObjectStore, scratch: String, offload: OffloadPool, log: Log,
+        media: any MediaRepository, store: any WorkingStore, scratch: String, offload: OffloadPool, log: Log,
         process: @escaping @Sendable (MediaRequest) async throws -> MediaAnswer
     ) {
         self.media = media
@@ -49,18 +49,24 @@ public struct ProcessUpload: WorkHandler {
         case .rejected: return try await store.delete(found.storageKey)
         case .pending: break
         }
-        guard let path = try await store.localPath(found.storageKey) else {
+        let isThere: Void? = try await store.withLocalFile(found.storageKey) { path in
+            try await look(at: found, path: path, attempt: item.attempt)
+        }
+        guard isThere != nil else {
             guard item.attempt >= Self.attemptsMax else { throw WorkFailure.later("the object is not in the store") }
             log.error("an upload is not in the store", ["media": .int(id.value)])
             return try await reject(found, reason: "missing", message: "The file was lost. Please send it again.")
         }
+    }
+
+    private func look(at found: Media, path: String, attempt: Int) async throws {
         let folder = scratch + "/child-" + String(UInt64.random(in: .min ... .max), radix: 16)
         try await offload.run {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         }
         do {
             let answer = try await process(request(for: found, path: path, folder: folder))
-            try await conclude(found, answer, folder: folder, attempt: item.attempt)
+            try await conclude(found, answer, folder: folder, attempt: attempt)
         } catch {
             await remove(folder)
             throw error

@@ -33,17 +33,12 @@ public struct SweepObjects: WorkHandler {
     static let deletedMax = 10_000
 
     public let kind = WorkItem.Kind.sweepObjects
-    private let objects: any ObjectListing
-    private let store: any ObjectStore
+    private let store: any WorkingStore
     private let media: any MediaRepository
     private let clock: any ServiceClock
     private let log: Log
 
-    public init(
-        objects: any ObjectListing, store: any ObjectStore, media: any MediaRepository, clock: any ServiceClock,
-        log: Log
-    ) {
-        self.objects = objects
+    public init(store: any WorkingStore, media: any MediaRepository, clock: any ServiceClock, log: Log) {
         self.store = store
         self.media = media
         self.clock = clock
@@ -54,7 +49,7 @@ public struct SweepObjects: WorkHandler {
         let now = clock.now()
         var (lookedAt, deleted) = (0, 0)
         for shard in Self.shards(at: now) where lookedAt < Self.lookedAtMax && deleted < Self.deletedMax {
-            try await objects.oldKeys(shard: shard, before: now - Self.ageSecondsMin, pageMax: Self.pageMax) { keys in
+            try await store.oldKeys(shard: shard, before: now - Self.ageSecondsMin, pageMax: Self.pageMax) { keys in
                 lookedAt += keys.count
                 for key in try await media.unknown(keys: keys) where deleted < Self.deletedMax {
                     try await store.delete(key)
@@ -85,17 +80,13 @@ public struct RefreshSearchFacts: WorkHandler {
 public struct Prune: WorkHandler {
     public let kind = WorkItem.Kind.prune
     private let upkeep: any UpkeepRepository
-    private let sweep: @Sendable (Date) async throws -> Int
+    private let store: any WorkingStore
     private let clock: any ServiceClock
     private let log: Log
 
-    /// - Parameter sweep: removes old temporary files of the store; returns how many.
-    public init(
-        upkeep: any UpkeepRepository, sweep: @escaping @Sendable (Date) async throws -> Int,
-        clock: any ServiceClock, log: Log
-    ) {
+    public init(upkeep: any UpkeepRepository, store: any WorkingStore, clock: any ServiceClock, log: Log) {
         self.upkeep = upkeep
-        self.sweep = sweep
+        self.store = store
         self.clock = clock
         self.log = log
     }
@@ -105,7 +96,7 @@ public struct Prune: WorkHandler {
         for (table, rows) in try await upkeep.prune(now: now) where rows > 0 {
             log.info("pruned", ["table": .string(table), "rows": .int(Int64(rows))])
         }
-        let files = try await sweep(now)
+        let files = try await store.sweep(now: now)
         if files > 0 { log.info("removed temporary files", ["files": .int(Int64(files))]) }
     }
 }

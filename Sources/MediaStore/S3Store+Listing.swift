@@ -1,0 +1,87 @@
+import Core
+import Foundation
+import Transfer
+
+extension S3Store {
+    /// Folders at the top and pages of one folder that are looked at: an endless list ends.
+    static let topsMax = 100
+    static let pagesMax = 10_000
+    /// Uploads in parts that one sweep looks at.
+    static let leftoversMax = 1000
+
+    public func oldKeys(
+        shard: Int, before date: Date, pageMax: Int, _ page: ([String]) async throws -> Bool
+    ) async throws {
+        let shard = ObjectShard.name(shard)
+        for top in try await tops() {
+            var next: String?
+            for _ in 0..<Self.pagesMax {
+                let list = try await list("\(root)\(top)/\(shard)/", max: pageMax, from: next)
+                let keys = list.objects.compactMap { object -> String? in
+                    guard object.modifiedAt < date, object.key.hasPrefix(root) else { return nil }
+                    let key = String(object.key.dropFirst(root.count))
+                    return ObjectKey.isValid(key) ? key : nil
+                }
+                if !keys.isEmpty, try await !page(keys) { return }
+                next = list.next
+                if next == nil { break }
+            }
+        }
+    }
+
+    public func sweep(now: Date) async throws -> Int {
+        let (scratch, before) = (scratch, now - Self.leftoverSecondsMax)
+        let files = try await files.run { try Files.sweep(scratch, before: before) }
+        return files + (try await sweepUploads(before: before))
+    }
+
+    /// Ends uploads in parts that nobody goes on with: they cost as much as objects, and no list shows them.
+    private func sweepUploads(before date: Date) async throws -> Int {
+        let query = [("max-uploads", "\(Self.leftoversMax)"), ("prefix", root), ("uploads", "")]
+        let request = S3Request("GET", "", query: query)
+        guard let answer = try await ask(request) else { return 0 }
+        var removed = 0
+        for upload in S3Document(answer.body).elements("Upload") {
+            guard let key = upload.texts(of: "Key").first, key.hasPrefix(root),
+                let id = upload.texts(of: "UploadId").first,
+                let begun = upload.texts(of: "Initiated").first.flatMap(S3Document.date), begun < date
+            else { continue }
+            _ = try await ask(S3Request("DELETE", key, query: [("uploadId", id)]))
+            removed += 1
+        }
+        return removed
+    }
+
+    private struct Page {
+        let objects: [(key: String, modifiedAt: Date)]
+        /// Where the list goes on.
+        let next: String?
+    }
+
+    /// - Parameter prefix: the whole beginning of the keys.
+    private func list(_ prefix: String, max: Int, from token: String?) async throws -> Page {
+        var query = [("list-type", "2"), ("max-keys", "\(max)"), ("prefix", prefix)]
+        if let token { query.append(("continuation-token", token)) }
+        guard let answer = try await ask(S3Request("GET", "", query: query)) else {
+            return Page(objects: [], next: nil)
+        }
+        let document = S3Document(answer.body)
+        let objects = document.elements("Contents").compactMap { object -> (key: String, modifiedAt: Date)? in
+            guard let key = object.texts(of: "Key").first,
+                let modified = object.texts(of: "LastModified").first.flatMap(S3Document.date)
+            else { return nil }
+            return (key, modified)
+        }
+        let goesOn = document.texts(of: "IsTruncated").first == "true"
+        return Page(objects: objects, next: goesOn ? document.texts(of: "NextContinuationToken").first : nil)
+    }
+
+    /// The first parts of our keys.
+    private func tops() async throws -> [String] {
+        let query = [("delimiter", "/"), ("list-type", "2"), ("max-keys", "\(Self.topsMax)"), ("prefix", root)]
+        guard let answer = try await ask(S3Request("GET", "", query: query)) else { return [] }
+        let prefixes = S3Document(answer.body).elements("CommonPrefixes").flatMap { $0.texts(of: "Prefix") }
+        return prefixes.filter { $0.hasPrefix(root) && $0.hasSuffix("/") }
+            .map { String($0.dropFirst(root.count).dropLast()) }.filter { $0 != "tmp" }.sorted()
+    }
+}

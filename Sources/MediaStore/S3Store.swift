@@ -1,0 +1,185 @@
+import Core
+import EventLoop
+import Foundation
+import ServiceKit
+import Transfer
+
+/// Objects in a bucket of an S3, beneath a prefix. An object appears whole or not at all, as S3 promises: what is small
+/// goes in one request, what is bigger in parts that become an object at the end.
+///
+/// What comes in waits in a nameless file of the scratch folder until it is one part: memory stays flat, and the digest
+/// of a part is known before it is sent, as its signature needs it.
+public struct S3Store: WorkingStore {
+    /// S3 takes parts of 5 MiB and more; most uploads are smaller than this and take one request.
+    public static let partBytesDefault = 8 << 20
+    /// Of one object. The largest upload has 25 MiB; S3 itself takes 10,000.
+    static let partsMax = 1000
+    /// Whoever says "slow down" or breaks a connection is asked again, soon and then later.
+    static let attemptsMax = 3
+    public static let pauseSecondsDefault = 0.2
+    /// A list of a thousand keys has about 400 kB.
+    static let answerBytesMax = 4 << 20
+    /// What an S3 says of a mistake.
+    static let problemBytesMax = 64 * 1024
+    /// Of what is copied to this machine: more than any kind of upload may have.
+    static let copyBytesMax: Int64 = 64 << 20
+    static let copyPieceBytes = 1 << 20
+    /// A part of an upload that is older belongs to nobody: a request has much shorter limits.
+    public static let leftoverSecondsMax: TimeInterval = 24 * 3600
+
+    let client: S3Client
+    /// With a slash at its end, or empty.
+    let root: String
+    let scratch: String
+    let files: OffloadPool
+    let clock: any ServiceClock
+    let partBytes: Int
+    private let pauseSeconds: Double
+
+    /// - Parameters:
+    ///   - prefix: of all keys, without a slash at its end; may be empty.
+    ///   - scratch: an existing folder for what is on its way.
+    ///   - files: for writing and reading there; `client` has its own.
+    ///   - partBytes: the size of a part, at least 5 MiB.
+    ///   - pauseSeconds: before a second attempt; twice as long before the third.
+    public init(
+        client: S3Client, prefix: String, scratch: String, files: OffloadPool, clock: any ServiceClock,
+        partBytes: Int = Self.partBytesDefault, pauseSeconds: Double = Self.pauseSecondsDefault
+    ) {
+        self.client = client
+        root = prefix.isEmpty ? "" : prefix + "/"
+        self.scratch = scratch
+        self.files = files
+        self.clock = clock
+        self.partBytes = partBytes
+        self.pauseSeconds = pauseSeconds
+    }
+
+    public func create(_ key: String) async throws -> any ObjectWriter {
+        let target = try path(key)
+        let name = Files.temporaryName(in: scratch)
+        let descriptor = try await files.run {
+            let descriptor = try Files.create(name)
+            // It has no name from now on, so nothing of it stays when this process is killed.
+            unlink(name)
+            return descriptor
+        }
+        return S3Writer(descriptor: descriptor, target: target, store: self)
+    }
+
+    public func size(_ key: String) async throws -> Int64? { try await head(try path(key))?.bytes }
+
+    public func open(_ key: String) async throws -> StoredObject? {
+        try await head(try path(key)).map { .remote($0) }
+    }
+
+    public func delete(_ key: String) async throws { _ = try await ask(S3Request("DELETE", try path(key))) }
+
+    public func withLocalFile<T>(_ key: String, _ body: (String) async throws -> T) async throws -> T? {
+        guard let object = try await head(try path(key)) else { return nil }
+        guard object.bytes <= Self.copyBytesMax else { throw StoreError(.tooLarge) }
+        let copy = scratch + "/copy-" + String(UInt64.random(in: .min ... .max), radix: 16)
+        let descriptor = try await files.run { try Files.create(copy) }
+        do {
+            var offset: Int64 = 0
+            while offset < object.bytes {
+                let piece = try await object.read(
+                    at: offset, count: Int(min(Int64(Self.copyPieceBytes), object.bytes - offset)))
+                offset += Int64(piece.count)
+                try await files.run { try Files.write(piece, to: descriptor) }
+            }
+            let result = try await body(copy)
+            await remove(copy, descriptor)
+            return result
+        } catch {
+            await remove(copy, descriptor)
+            throw error
+        }
+    }
+
+    private func remove(_ copy: String, _ descriptor: Int32) async {
+        let removal: @Sendable () -> Void = {
+            close(descriptor)
+            unlink(copy)
+        }
+        // When the pool is full, two quick calls here are better than a file left behind.
+        do { try await files.run(removal) } catch { removal() }
+    }
+
+    public func probe() async throws {
+        // No key of ours begins so.
+        let key = root + "tmp/probe"
+        _ = try await ask(S3Request("PUT", key), attemptsMax: 1)
+        _ = try await ask(S3Request("DELETE", key), attemptsMax: 1)
+    }
+
+    func path(_ key: String) throws -> String {
+        guard ObjectKey.isValid(key), !key.hasPrefix("tmp/"), key != "tmp" else { throw StoreError(.badKey) }
+        return root + key
+    }
+
+    /// - Parameter path: the whole key.
+    private func head(_ path: String) async throws -> S3Object? {
+        guard let answer = try await ask(S3Request("HEAD", path)) else { return nil }
+        guard let length = answer.headers["content-length"]?.last, let bytes = Int64(length),
+            let tag = answer.headers["etag"]?.last
+        else { throw StoreError(.unreachable("the answer to HEAD lacks a size or a tag")) }
+        let modified = answer.headers["last-modified"]?.last.flatMap(S3Document.headerDate)
+        return S3Object(store: self, path: path, bytes: bytes, tag: tag, modifiedAt: modified ?? clock.now())
+    }
+
+    // MARK: Asking
+
+    /// The answer of a success; nil when the object is not there. Asked again where that may help: nothing that is
+    /// asked so does harm twice.
+    func ask(
+        _ request: S3Request, bodyMax: Int = Self.answerBytesMax, attemptsMax: Int = Self.attemptsMax
+    ) async throws -> HTTPClientResponse? {
+        var attempt = 1
+        while true {
+            let problem: StoreError
+            var isPassing = false
+            do {
+                let answer = try await client.run(request, bodyMax: bodyMax)
+                if (200...299).contains(answer.status) { return answer }
+                let code = S3Document(answer.body).texts(of: "Code").first ?? ""
+                if answer.status == 404, code != "NoSuchBucket" { return nil }
+                if answer.status == 412 { throw StoreError(.changed) }
+                problem = StoreError(.refused(status: answer.status, code: code))
+                isPassing = [429, 500, 502, 503, 504].contains(answer.status)
+            } catch let error as HTTPClientError {
+                switch error {
+                // It has had its time.
+                case .timedOut: problem = StoreError(.unreachable("no answer in time"))
+                case .failed(let text):
+                    problem = StoreError(.unreachable(text))
+                    isPassing = true
+                case .badURL, .badHeader, .bodyTooLarge: problem = StoreError(.unreachable("\(error)"))
+                }
+            }
+            guard isPassing, attempt < attemptsMax else { throw problem }
+            try await clock.sleep(seconds: pauseSeconds * Double(1 << (attempt - 1)))
+            attempt += 1
+        }
+    }
+}
+
+/// An object in a bucket, as it was when it was opened.
+struct S3Object: RemoteObject {
+    let store: S3Store
+    let path: String
+    let bytes: Int64
+    let tag: String
+    let modifiedAt: Date
+
+    func read(at offset: Int64, count: Int) async throws -> [UInt8] {
+        let request = S3Request(
+            "GET", path, headers: [("Range", "bytes=\(offset)-\(offset + Int64(count) - 1)"), ("If-Match", tag)])
+        guard let answer = try await store.ask(request, bodyMax: max(count, S3Store.problemBytesMax))
+        else { throw StoreError(.changed) }
+        guard answer.body.count == count else {
+            throw StoreError(.unreachable("\(answer.body.count) bytes came where \(count) were asked for"))
+        }
+        return answer.body
+    }
+}

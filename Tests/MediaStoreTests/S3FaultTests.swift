@@ -1,0 +1,193 @@
+import Core
+import EventLoop
+import Foundation
+import HTTPServer
+import ServiceKit
+import Synchronization
+import Testing
+import Transfer
+
+@testable import MediaStore
+
+/// An S3 that answers as the test says, and remembers what it was asked.
+private final class ScriptedS3: Sendable {
+    private let asked = Mutex<[String]>([])
+
+    var requests: [String] { asked.withLock { $0 } }
+
+    /// - Parameter answer: is given the request as `PUT /b/k?partNumber=1` and how many came before it.
+    func run(
+        _ answer: @escaping @Sendable (String, Int) -> HTTPResponse, _ body: (S3Store, URL) async throws -> Void
+    ) async throws {
+        let loops = LoopGroup(count: 1, name: "s3-test")
+        var limits = HTTPLimits()
+        limits.bodyBytesMax = 16 << 20
+        let server = HTTPServer(
+            loops: loops, address: SocketAddress(host: "127.0.0.1", port: 0), limits: limits,
+            onError: { _, _ in HTTPResponse(status: 500) }
+        ) { [self] request in
+            _ = try await request.body.collect(max: 64 << 20)
+            let line = "\(request.method.rawValue) \(request.path)" + (request.query.isEmpty ? "" : "?\(request.query)")
+            let before = asked.withLock { asked in
+                asked.append(line)
+                return asked.count - 1
+            }
+            return answer(line, before)
+        }
+        let address = try await server.start()
+        let folder = TemporaryFolder()
+        try Files.makeFolder(folder.path)
+        let pool = OffloadPool(name: "s3-test", threads: 2, queueMax: 64)
+        let location = S3Location(
+            endpoint: "http://127.0.0.1:\(address.port)", region: "eu-central-1", bucket: "bucket", style: .path,
+            accessKey: "access", secretKey: "secret")
+        let store = S3Store(
+            client: S3Client(location, offload: pool), prefix: "", scratch: folder.path, files: pool,
+            clock: SystemClock(), partBytes: 5 << 20, pauseSeconds: 0)
+        try await body(store, URL(fileURLWithPath: folder.path))
+        #expect(folder.files.isEmpty)
+        await server.drain(graceSeconds: 1)
+        await loops.stop()
+        pool.stop()
+    }
+
+    static func problem(_ status: Int, _ code: String) -> HTTPResponse {
+        HTTPResponse(status: status, body: .bytes(Array("<Error><Code>\(code)</Code></Error>".utf8)))
+    }
+
+    static let done = HTTPResponse(status: 200, headers: ["ETag": "\"a\""])
+}
+
+@Suite struct S3FaultTests {
+    private let server = ScriptedS3()
+
+    private func put(_ store: S3Store, bytes count: Int) async throws {
+        let writer = try await store.create("up/ab/key")
+        do {
+            try await writer.write([UInt8](repeating: 7, count: count))
+            try await writer.commit()
+        } catch {
+            await writer.abort()
+            throw error
+        }
+    }
+
+    @Test("who says to slow down, or fails, is asked again; the third time is the last")
+    func slowDown() async throws {
+        try await server.run({ _, before in before < 2 ? ScriptedS3.problem(503, "SlowDown") : ScriptedS3.done }) {
+            store, _ in
+            try await put(store, bytes: 10)
+            #expect(server.requests == Array(repeating: "PUT /bucket/up/ab/key", count: 3))
+        }
+        let other = ScriptedS3()
+        try await other.run({ _, _ in ScriptedS3.problem(500, "InternalError") }) { store, _ in
+            await #expect(throws: StoreError(.refused(status: 500, code: "InternalError"))) {
+                try await put(store, bytes: 10)
+            }
+            #expect(other.requests.count == 3)
+        }
+    }
+
+    @Test("who refuses is not asked again", arguments: [(403, "AccessDenied"), (400, "InvalidArgument"), (301, "")])
+    func refused(status: Int, code: String) async throws {
+        try await server.run({ _, _ in ScriptedS3.problem(status, code) }) { store, _ in
+            await #expect(throws: StoreError(.refused(status: status, code: code))) { try await put(store, bytes: 10) }
+            await #expect(throws: StoreError(.refused(status: status, code: code))) { try await store.delete("up/a/b") }
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("an upload in parts that fails in the middle is ended, so that nothing of it is kept")
+    func partFails() async throws {
+        try await server.run({ line, _ in
+            if line.hasPrefix("POST"), line.hasSuffix("uploads=") {
+                return HTTPResponse(status: 200, body: .bytes(Array("<R><UploadId>u&amp;1</UploadId></R>".utf8)))
+            }
+            if line.contains("partNumber=2") { return ScriptedS3.problem(403, "QuotaExceeded") }
+            return line.hasPrefix("DELETE") ? HTTPResponse(status: 204) : ScriptedS3.done
+        }) { store, _ in
+            await #expect(throws: StoreError(.refused(status: 403, code: "QuotaExceeded"))) {
+                try await put(store, bytes: 11 << 20)
+            }
+            #expect(
+                server.requests == [
+                    "POST /bucket/up/ab/key?uploads=", "PUT /bucket/up/ab/key?partNumber=1&uploadId=u%261",
+                    "PUT /bucket/up/ab/key?partNumber=2&uploadId=u%261", "DELETE /bucket/up/ab/key?uploadId=u%261",
+                ])
+        }
+    }
+
+    @Test("an end that says 200 and then an error is an error, and is not asked for again")
+    func completionFails() async throws {
+        try await server.run({ line, _ in
+            if line.hasSuffix("uploads=") {
+                return HTTPResponse(status: 200, body: .bytes(Array("<R><UploadId>u</UploadId></R>".utf8)))
+            }
+            if line.hasPrefix("POST") { return ScriptedS3.problem(200, "InternalError") }
+            return line.hasPrefix("DELETE") ? HTTPResponse(status: 204) : ScriptedS3.done
+        }) { store, _ in
+            await #expect(throws: StoreError(.refused(status: 200, code: "InternalError"))) {
+                try await put(store, bytes: (5 << 20) + 1)
+            }
+            #expect(
+                server.requests.suffix(2) == [
+                    "POST /bucket/up/ab/key?uploadId=u", "DELETE /bucket/up/ab/key?uploadId=u",
+                ])
+        }
+    }
+
+    @Test("an S3 that is away is told as such, and so is an answer that is none")
+    func away() async throws {
+        try await server.run({ _, _ in HTTPResponse(status: 200, body: .bytes(Array("hello".utf8))) }) { store, _ in
+            await #expect(throws: StoreError.self) { _ = try await store.size("up/ab/key") }
+            var pages = 0
+            try await store.oldKeys(shard: 1, before: Date(), pageMax: 10) { _ in
+                pages += 1
+                return true
+            }
+            #expect(pages == 0)
+        }
+        let pool = OffloadPool(name: "s3-away", threads: 1, queueMax: 8)
+        let location = S3Location(
+            endpoint: "http://127.0.0.1:9", region: "r", bucket: "bucket", style: .path, accessKey: "a", secretKey: "s")
+        let store = S3Store(
+            client: S3Client(location, offload: pool), prefix: "", scratch: "/tmp", files: pool, clock: SystemClock(),
+            pauseSeconds: 0)
+        let error = await #expect(throws: StoreError.self) { try await store.probe() }
+        #expect(error?.isTrouble == true && error?.description.contains("cannot be reached") == true)
+    }
+
+    @Test("the sweep leaves uploads in parts that are younger than a day, and those of others")
+    func sweepUploads() async throws {
+        let begun = Date(timeIntervalSince1970: 1_796_048_304)
+        try await server.run({ line, _ in
+            guard line.hasPrefix("GET") else { return HTTPResponse(status: 204) }
+            let young = "<Upload><Key>up/a</Key><UploadId>u</UploadId><Initiated>2026-11-30T14:18:24.000Z</Initiated>"
+            let dateless = "<Upload><Key>up/b</Key><UploadId>u</UploadId><Initiated>now</Initiated>"
+            return HTTPResponse(status: 200, body: .bytes(Array("<R>\(young)</Upload>\(dateless)</Upload></R>".utf8)))
+        }) { store, _ in
+            let early = try await store.sweep(now: begun + S3Store.leftoverSecondsMax - 1)
+            #expect(early == 0 && server.requests.count == 1)
+            let late = try await store.sweep(now: begun + S3Store.leftoverSecondsMax + 1)
+            #expect(late == 1)
+            #expect(server.requests.last == "DELETE /bucket/up/a?uploadId=u")
+        }
+    }
+
+    @Test("what an S3 says in XML is read as it is meant")
+    func documents() {
+        let document = S3Document(
+            Array(
+                """
+                <L xmlns="x"><KeyCount>2</KeyCount><Key/><Contents a="b"><Key>a&lt;&amp;lt;</Key></Contents>\
+                <Contents><Key>b</Key></Contents><IsTruncated>true</IsTruncated><Open>
+                """.utf8))
+        #expect(document.elements("Contents").flatMap { $0.texts(of: "Key") } == ["a<&lt;", "b"])
+        #expect(document.texts(of: "IsTruncated") == ["true"] && document.texts(of: "KeyCount") == ["2"])
+        #expect(document.texts(of: "Open").isEmpty && document.texts(of: "Nothing").isEmpty)
+        let date = Date(timeIntervalSince1970: 1_796_048_304)
+        #expect(S3Document.date("2026-11-30T14:18:24.123Z") == date && S3Document.date("2026-11-30T14:18:24Z") == date)
+        #expect(S3Document.headerDate("Mon, 30 Nov 2026 14:18:24 GMT") == date)
+        #expect(S3Document.date("yesterday") == nil && S3Document.headerDate("Mon, 30 Foo 2026 14:18:24 GMT") == nil)
+    }
+}
