@@ -256,7 +256,11 @@ public actor WebSocketLoop {
     }
 
     private func flush(_ socket: Socket) {
-        guard socket.dueBytes > 0 else { return }
+        if socket.dueBytes > 0 { writeDue(socket) }
+        if socket.state == .failed { halfClose(socket) }
+    }
+
+    private func writeDue(_ socket: Socket) {
         if socket.more.isEmpty {
             socket.stream.write(socket.due)
         } else {
@@ -266,7 +270,6 @@ public actor WebSocketLoop {
             socket.stream.write(gather)
         }
         socket.dropDue()
-        if socket.state == .failed { halfClose(socket) }
     }
 
     private func drained(_ socket: Socket) {

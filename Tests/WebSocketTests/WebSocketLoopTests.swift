@@ -81,6 +81,28 @@ struct WebSocketLoopTests {
         }
     }
 
+    @Test("who breaks the protocol behind our close frame is let go at once too")
+    func faultAfterClose() async throws {
+        let signal = AsyncStream<Void>.makeStream()
+        let echo = Echo { socket, _ in
+            socket.close(CloseCode(rawValue: 4401), "over")
+            signal.continuation.yield()
+        }
+        var limits = WebSocketLimits()
+        limits.closeSecondsMax = 3_600
+        try await withLoop(echo, limits: limits) { port, _ in
+            let client = try await connect(port)
+            // Or it answers the close frame before it does wrong.
+            client.pauseReading()
+            client.send("x")
+            for await _ in signal.stream { break }
+            client.send(frame: 3, [])
+            client.resumeReading()
+            #expect(try await client.next() == .closed(4401, "over"))
+            #expect(try await client.next() == .end)
+        }
+    }
+
     static let faulty: [(bytes: [UInt8], code: UInt16)] = [
         (WebSocketClient.frame(1, [0x61], masked: false), 1002), (WebSocketClient.frame(1, [0xFF]), 1007),
         (WebSocketClient.frame(1, [UInt8](repeating: 0x61, count: 2_000)), 1009),
