@@ -141,6 +141,8 @@ actor SendBatcher {
             return batch.map { _ in .failed(.unavailable, error.message) }
         } catch {
             guard batch.count > 1 else {
+                // It may have been the moment's fault: one who was made a member just then.
+                if mayRetry { return await commit(batch, mayRetry: false) }
                 log.warning("a send was refused by the database", ["error": .string(String(describing: error))])
                 let known = error as? AppError
                 return [.failed(.invalid, known?.message ?? "The message cannot be stored.")]

@@ -7,7 +7,7 @@ extension PostgresRooms {
     public func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome] {
         guard !drafts.isEmpty else { return [] }
         precondition(drafts.count <= Self.sendMax, "a batch has at most \(Self.sendMax) drafts")
-        let lock = Self.lock(Array(Set(drafts.map(\.roomID.value))))
+        let lock = Self.lock(drafts)
         var rest = [Self.insert(drafts)]
         let deletions = drafts.filter { $0.kind == .delete }
         if !deletions.isEmpty { rest.append(Self.empty(deletions)) }
@@ -21,8 +21,19 @@ extension PostgresRooms {
     }
 
     /// A statement of its own: the next one needs a snapshot taken after the locks are held, or it would number twice.
-    private static func lock(_ rooms: [Int64]) -> SQL {
-        "SELECT id FROM rooms WHERE id = ANY (\(rooms)::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+    ///
+    /// Rooms of strangers are not locked: a lock is written to disk, so they could tell by the time whether a room
+    /// exists, and they would keep its members waiting. Who becomes a member between the two statements is numbered
+    /// without the lock; where that collides the primary key refuses the batch, which is then tried again.
+    private static func lock(_ drafts: [Message.Draft]) -> SQL {
+        """
+        SELECT id FROM rooms WHERE id = ANY (ARRAY(
+          SELECT (SELECT rm.room_id FROM room_members rm
+                   WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id)
+          FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[])
+            AS t (room_id, sender_id)))
+        ORDER BY id FOR NO KEY UPDATE
+        """
     }
 
     /// A text without body and file is one that was deleted. The sub-selects give one value each, by key: an EXISTS may

@@ -43,6 +43,26 @@ struct RoomsTests {
         }
     }
 
+    @Test("a stranger's draft waits for no room and leaves no lock in it")
+    func strangerLocksNothing() async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 2, rooms: [[1]])
+            let rooms = PostgresRooms(db: db)
+            try await db.transaction { transaction in
+                _ = try await transaction.execute("SELECT id FROM rooms FOR UPDATE")
+                // A member's would stand behind the transaction until its time is over.
+                let outcomes = try await rooms.send([draft(1, 2, "a"), draft(99, 2, "a")], notify: nil)
+                #expect(outcomes == [.forbidden, .forbidden])
+            }
+            let row = "SELECT xmin, xmax, ctid FROM rooms"
+            let before = try await test.run(row)
+            #expect(try await rooms.send([draft(1, 2, "b")], notify: nil) == [.forbidden])
+            #expect(try await test.run(row) == before)
+            _ = try await rooms.send([draft(1, 1, "a")], notify: nil)
+            #expect(try await test.run(row) != before)
+        }
+    }
+
     private func seq(_ outcome: Message.Outcome) -> Int64? {
         switch outcome {
         case .sent(let seq, _), .duplicate(let seq): seq
