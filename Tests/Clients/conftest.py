@@ -38,7 +38,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         running.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def person(stack: Stack) -> Callable[[str], Person]:
     """Registers somebody through the front door."""
     return lambda name: Person.register(stack.base, name)
@@ -97,7 +97,7 @@ class Accepted:
     room: int
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def accepted(person: Callable[[str], Person]) -> Callable[[], Accepted]:
     def make() -> Accepted:
         applicant, representative = person("ada"), person("rep")
