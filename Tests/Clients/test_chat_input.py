@@ -113,7 +113,9 @@ def tapped(stack: Stack) -> Iterator[tuple[Tap, str]]:
 
 INTRUSIONS: list[dict[str, Any]] = [
     {"type": "send", "id": "mine", "body": "Let me in"}, {"type": "history"}, {"type": "history", "before": 77_777},
-    {"type": "history", "limit": 7}, {"type": "read", "seq": 77_777}, {"type": "typing"}, {"type": "join"},
+    {"type": "history", "after": 77_777}, {"type": "history", "limit": 7}, {"type": "read", "seq": 77_777},
+    {"type": "typing"}, {"type": "join"}, {"type": "edit", "id": "mine", "target": 1, "body": "Let me in"},
+    {"type": "delete", "id": "mine", "target": 1}, {"type": "send", "id": "mine", "body": "", "media": 1},
 ]
 
 
@@ -159,6 +161,9 @@ def test_a_stranger_cannot_tell_a_room_from_none(
             assert there.replace(b"%d" % room, b"") == nowhere.replace(b"%d" % LATER, b""), fields
             assert asked_there == asked_nowhere, fields
             assert state() == before, fields
+        # Counting is of many rooms at once, and those of others are left out.
+        wire.send(words({"type": "unread", "rooms": [room, LATER]}))
+        assert json.loads(wire.next()[1]) == {"type": "unread", "rooms": {}}
         # Leaving what one is not in is no news to anybody.
         wire.send([words({"type": "leave", "room": each}) for each in (room, LATER)])
         wire.pong(b"nothing more")
