@@ -4,6 +4,7 @@
 import json
 import random
 import zlib
+from contextlib import ExitStack
 from typing import Callable, Iterator
 
 import pytest
@@ -229,7 +230,38 @@ def test_what_the_rfc_shows_is_read_and_what_it_forbids_is_not(
         other.pong(b"still here")
 
 
-def test_a_bomb_ends_its_own_chat_only(stack: Stack, token: str, in_chat: Callable[[str], Wire]) -> None:
+@pytest.fixture
+def in_chat(stack: Stack, token: str) -> Callable[..., Wire]:
+    def greet(offer: str | None, token: str = token) -> Wire:
+        wire = Wire(stack.chat_urls[0], "martlet.v1", offer)
+        hello = json.dumps({"type": "hello", "token": token}).encode()
+        wire.send(frame(TEXT, deflated(hello), rsv=RSV1) if offer else frame(TEXT, hello))
+        assert json.loads(inflated(wire, wire.next()[1]))["type"] == "ready"
+        return wire
+
+    return greet
+
+
+def test_a_message_reaches_each_as_they_asked(accepted: Callable, in_chat: Callable[..., Wire]) -> None:
+    them = accepted()
+    offers = [None, "permessage-deflate", "permessage-deflate; server_max_window_bits=11"]
+    windows = [0, 2**40, 2**11]
+    with ExitStack() as open_wires:
+        wires = [open_wires.enter_context(in_chat(offer, them.applicant.jwt)) for offer in offers]
+        for number, size in enumerate((100, 1_200, 5_000, 1_200)):
+            body = "So many words " * (size // 14)
+            said = {"type": "send", "room": them.room, "id": f"{number}", "body": body}
+            wires[0].send(frame(TEXT, json.dumps(said).encode()))
+            for wire, window in zip(wires, windows):
+                message: dict = {}
+                while message.get("type") != "message":
+                    payload = wire.next()[1]
+                    message = json.loads(inflated(wire, payload, min(window.bit_length() - 1, 15) if window else 15))
+                assert message["body"] == body
+                assert wire.is_compressed == (1_024 <= len(body) < window)
+
+
+def test_a_bomb_ends_its_own_chat_only(in_chat: Callable[..., Wire]) -> None:
     with in_chat("permessage-deflate") as neighbour, in_chat("permessage-deflate; server_max_window_bits=10") as wire:
         assert wire.extensions == f"{AGREED}; server_max_window_bits=10"
         wire.send(frame(TEXT, deflated(b'{"type":"dance"}'), rsv=RSV1))
@@ -237,14 +269,3 @@ def test_a_bomb_ends_its_own_chat_only(stack: Stack, token: str, in_chat: Callab
         wire.send(frame(TEXT, deflated(b" " * 100_000_000), rsv=RSV1))
         assert wire.next() == ("close", 1009)
         neighbour.pong(b"still here")
-
-
-@pytest.fixture
-def in_chat(stack: Stack, token: str) -> Callable[[str], Wire]:
-    def greet(offer: str) -> Wire:
-        wire = Wire(stack.chat_urls[0], "martlet.v1", offer)
-        wire.send(frame(TEXT, deflated(json.dumps({"type": "hello", "token": token}).encode()), rsv=RSV1))
-        assert json.loads(wire.next()[1])["type"] == "ready"
-        return wire
-
-    return greet
