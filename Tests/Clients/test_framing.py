@@ -128,6 +128,30 @@ def test_wsproto_agrees_with_what_is_expected(case: Case) -> None:
     assert opinion(case.bytes) == (case.events, [] if case.closes else [case.code])
 
 
+# The chat's own limit.
+
+
+def test_a_chat_takes_a_frame_at_its_limit_and_none_beyond(in_chat: Callable[[], Wire], chat_neighbour: Wire) -> None:
+    limit = CHAT_FRAME_BYTES_MAX
+    fits = [frame(TEXT, b"*" * limit)], fragments(TEXT, b"*" * limit, 1300)
+    for number, frames in enumerate(fits):
+        with in_chat() as wire:
+            refused = Part(frames, [("refused", "invalid")])
+            play(wire, Case(f"fits {number}", [refused], closes=True), refusal)
+    begun = frame(TEXT, b"*" * limit, False)
+    beyond = [
+        [frame(TEXT, b"*" * (limit + 1))],
+        # Seen in its head, so that nobody has to hold the rest.
+        [frame(TEXT, length=limit + 1)], [frame(BINARY, length=2**62)],
+        [begun, frame(PING, b"so far"), frame(CONTINUATION, b"*")],
+    ]
+    for number, frames in enumerate(beyond):
+        with in_chat() as wire:
+            ponged: list[Event] = [("pong", b"so far")] if number == 3 else []
+            play(wire, Case(f"beyond {number}", [Part(frames, ponged)], 1009), refusal)
+        chat_neighbour.pong(b"still here")
+
+
 # Section 9: sizes.
 
 
@@ -178,27 +202,3 @@ def test_a_thousand_messages_go_there_and_back(echo: str, name: str, opcode: int
         for _ in range(1000):
             wire.send(sent)
             assert wire.next() == (name, byte * size)
-
-
-# The chat's own limit.
-
-
-def test_a_chat_takes_a_frame_at_its_limit_and_none_beyond(in_chat: Callable[[], Wire], chat_neighbour: Wire) -> None:
-    limit = CHAT_FRAME_BYTES_MAX
-    fits = [frame(TEXT, b"*" * limit)], fragments(TEXT, b"*" * limit, 1300)
-    for number, frames in enumerate(fits):
-        with in_chat() as wire:
-            refused = Part(frames, [("refused", "invalid")])
-            play(wire, Case(f"fits {number}", [refused], closes=True), refusal)
-    begun = frame(TEXT, b"*" * limit, False)
-    beyond = [
-        [frame(TEXT, b"*" * (limit + 1))],
-        # Seen in its head, so that nobody has to hold the rest.
-        [frame(TEXT, length=limit + 1)], [frame(BINARY, length=2**62)],
-        [begun, frame(PING, b"so far"), frame(CONTINUATION, b"*")],
-    ]
-    for number, frames in enumerate(beyond):
-        with in_chat() as wire:
-            ponged: list[Event] = [("pong", b"so far")] if number == 3 else []
-            play(wire, Case(f"beyond {number}", [Part(frames, ponged)], 1009), refusal)
-        chat_neighbour.pong(b"still here")

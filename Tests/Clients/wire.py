@@ -139,8 +139,16 @@ class Wire:
             pass
 
     def next(self, seconds: float = ANSWER_SECONDS_MAX) -> Event:
-        """The next message, pong or close; ("end", None) when the server has closed the connection."""
+        """The next message, pong or close; ("end", None) when the server has closed the connection.
+
+        The server's own pings are answered on the way.
+        """
         until = time.monotonic() + seconds
+        while (event := self._next(until))[0] == "ping":
+            self.send(frame(PONG, event[1]))
+        return event
+
+    def _next(self, until: float) -> Event:
         if not self._need(2, until):
             assert not self.buffer, "the connection ended within a frame"
             return "end", None
