@@ -178,14 +178,4 @@ extension ChatHub {
         let frame = SharedFrame(text: ServerFrame.typing(room, user))
         for socket in focused where socket.user?.id != user { socket.handle.send(frame) }
     }
-
-    func presence(_ user: User.ID, online: Bool, _ list: [Room.ID]) {
-        let frame = SharedFrame(text: ServerFrame.presence(user, online: online))
-        var told: Set<Int> = []
-        for room in list {
-            for socket in rooms[room]?.focused ?? [] where socket.user?.id != user {
-                if told.insert(socket.handle.id).inserted { socket.handle.send(frame) }
-            }
-        }
-    }
 }

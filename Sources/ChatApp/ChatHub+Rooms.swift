@@ -121,10 +121,7 @@ extension ChatHub {
             guard let hubRoom = rooms[room] else { continue }
             hubRoom.users[user.id] = nil
             for socket in user.sockets { detach(socket, room) }
-            for socket in user.sockets where socket.focus.contains(room) {
-                socket.focus.removeAll { $0 == room }
-                hubRoom.focused.removeAll { $0 === socket }
-            }
+            for socket in user.sockets { unfocus(socket, room) }
             if hubRoom.users.isEmpty {
                 rooms[room] = nil
                 released.append(room)
@@ -143,10 +140,6 @@ extension ChatHub {
         let resume = socket.resume
         socket.resume = [:]
         for room in rooms { setCursor(socket, room, at: resume[room.id] ?? room.lastSeq) }
-        guard !user.isAnnounced else { return }
-        user.isAnnounced = true
-        let (id, ids) = (user.id, rooms.map(\.id))
-        parts.feed.post { $0.tellPresence(id, online: true, ids) }
     }
 
     /// From where the socket is to be given the room.

@@ -11,6 +11,7 @@ struct HubParts: Sendable {
     let instance: String
     let rooms: any RoomRepository
     let feed: RoomFeed
+    let presence: PresenceFeed
     let batcher: SendBatcher
     let signIn: SignIn
     let limits: ChatLimits
@@ -132,7 +133,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         parts.connected.add(-1)
         greeting[socket.handle.id] = nil
         socket.connection.closed()
-        for room in socket.focus { rooms[room]?.focused.removeAll { $0 === socket } }
+        for room in socket.focus { unfocus(socket, room) }
         for room in socket.user?.rooms ?? [] { detach(socket, room) }
         if sockets.isEmpty { ticker = nil }
         guard let user = socket.user else { return }
@@ -144,8 +145,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         users[user.id] = nil
         stale.remove(user.id)
         let (id, index) = (user.id, index)
-        // Before the rooms are let go: the feed tells presence to those who follow them.
-        parts.feed.post { $0.disconnect(id, hub: index, rooms: left) }
+        parts.feed.post { $0.disconnect(id, hub: index) }
         leave(user, left)
     }
 
@@ -208,9 +208,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
             let id = user.id
             parts.feed.post { $0.typed(room, id) }
         case .join(let room): join(socket, room)
-        case .leave(let room):
-            socket.focus.removeAll { $0 == room }
-            rooms[room]?.focused.removeAll { $0 === socket }
+        case .leave(let room): unfocus(socket, room)
         }
     }
 
@@ -325,28 +323,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         sockets[id]?.questions -= 1
     }
 
-    private func join(_ socket: HubSocket, _ room: Room.ID) {
-        guard socket.user?.rooms.contains(room) == true, let hubRoom = rooms[room] else { return forbid(socket, room) }
-        guard socket.questions < limits.questionsMax else {
-            return refuse(socket, .tooMany, "Too many questions at once.", room: room)
-        }
-        if !socket.focus.contains(room) {
-            guard socket.focus.count < limits.focusMax else {
-                return refuse(socket, .tooMany, "At most \(limits.focusMax) rooms can be watched.", room: room)
-            }
-            socket.focus.append(room)
-            hubRoom.focused.append(socket)
-        }
-        socket.connection.accepted()
-        socket.questions += 1
-        let (id, repository, feed) = (socket.handle.id, parts.rooms, parts.feed)
-        ask(id, room) {
-            let members = try await repository.members(of: [room])[room] ?? []
-            return ServerFrame.joined(room, online: await feed.online(among: members.map(\.user)))
-        }
-    }
-
-    private func fail(_ id: Int, _ room: Room.ID?, _ error: any Error) {
+    func fail(_ id: Int, _ room: Room.ID?, _ error: any Error) {
         guard let socket = sockets[id] else { return }
         switch (error as? AppError)?.code {
         case .notFound, .forbidden: refuse(socket, .forbidden, "Not your room.", room: room)

@@ -44,6 +44,9 @@ public struct ChatLimits: Sendable {
     /// Clients come back after a restart spread over this time.
     public var retryAfterMillisecondsMax = 10_000
 
+    /// Of who is online, and which instances live.
+    public var presence = PresenceLimits()
+
     /// Of the protocol of Socket.IO, and what one of its clients may take.
     public var socketIO = SocketIOLimits()
     /// Sessions of Socket.IO of one process.

@@ -15,7 +15,7 @@ public final class ChatService: Sendable {
     /// This process, as the others see it: its row is in the database from `start()` to the end of `drain()`.
     public let process: ChatProcess
 
-    private let presence: any PresenceRepository
+    private let presence: PresenceFeed
     private let feed: RoomFeed
     private let batcher: SendBatcher
     private let hubs: [ChatHub]
@@ -43,14 +43,17 @@ public final class ChatService: Sendable {
             name: instance, run: Int32(random.number(upTo: Int(Int32.max) - 1)) + 1, internalAddress: internalAddress)
         // Two processes of one name must not take each other's wake-ups for their own.
         let sender = "\(instance.prefix(40)).\(String(process.run, radix: 36))"
-        let feed = RoomFeed(
-            on: home, rooms: rooms, sender: sender, notify: notify, limits: limits, log: log)
+        let presence = PresenceFeed(
+            on: home, process: process, sender: sender, presence: presence, rooms: rooms, notify: notify,
+            limits: limits.presence, log: log, metrics: metrics)
+        let feed = RoomFeed(on: home, rooms: rooms, presence: presence, notify: notify, limits: limits, log: log)
         let batcher = SendBatcher(
             on: home, rooms: rooms, feed: feed, sender: notify ? sender : nil, limits: limits, log: log,
             metrics: metrics)
         let signIn = SignIn(signer: TokenSigner(keys: keys), guardian: guardian, clock: clock)
         let parts = HubParts(
-            instance: instance, rooms: rooms, feed: feed, batcher: batcher, signIn: signIn, limits: limits,
+            instance: instance, rooms: rooms, feed: feed, presence: presence, batcher: batcher, signIn: signIn,
+            limits: limits,
             counts: UserCounts(), clock: clock, log: log,
             delivered: metrics.counter(
                 "martlet_chat_messages_delivered_total", "Messages given to sockets as they were committed."),
@@ -105,14 +108,17 @@ public final class ChatService: Sendable {
     public func start() async throws {
         await batcher.attach(hubs, others: socketIOHubs)
         try await feed.start(hubs, others: socketIOHubs)
-        _ = try await presence.start(process, lease: 3600, takesName: true, notify: nil)
+        try await presence.start(hubs)
     }
 
     /// A NOTIFY on `martlet_chat` came.
     public func wake(_ payload: String) { feed.post { $0.wake(payload) } }
 
     /// NOTIFYs may have been lost.
-    public func lookAround() { feed.post { $0.lookAround() } }
+    public func lookAround() {
+        feed.post { $0.lookAround() }
+        presence.post { $0.lookAround() }
+    }
 
     /// Answers what was sent, then closes every socket, those of `martlet.v1` with 1012, and waits for them to go.
     public func drain() async {
@@ -121,7 +127,6 @@ public final class ChatService: Sendable {
         await engine.drain()
         for loop in sockets { await loop.untilEmpty() }
         await feed.stop()
-        // A row that stays is deleted by the others, so a database that is away is no reason to wait.
-        try? await presence.stop(process, notify: nil)
+        await presence.stop()
     }
 }

@@ -37,7 +37,6 @@ final class HubUser {
     /// Followed rooms; empty until they have been read.
     var rooms: Set<Room.ID> = []
     var sends: TokenBucket
-    var isAnnounced = false
 
     init(_ id: User.ID, limits: ChatLimits, now: UInt64) {
         self.id = id

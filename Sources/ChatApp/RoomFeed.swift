@@ -25,10 +25,12 @@ actor RoomFeed {
     /// The name of this process in its wake-ups.
     nonisolated let sender: String
     private let rooms: any RoomRepository
+    /// On the same loop.
+    private let presence: PresenceFeed
     private let limits: ChatLimits
     private let notify: Bool
     private let log: Log
-    /// What takes typing, presence and marks too. A hub's place among the fronts is the index of its loop.
+    /// What takes typing and marks too. A hub's place among the fronts is the index of its loop.
     private var hubs: [ChatHub] = []
     private var fronts: [any ChatFront] = []
     private var hubPlaces = HubSet()
@@ -48,11 +50,13 @@ actor RoomFeed {
     private var typingTimer: LoopTimer?
 
     init(
-        on loop: EventLoop, rooms: any RoomRepository, sender: String, notify: Bool, limits: ChatLimits, log: Log
+        on loop: EventLoop, rooms: any RoomRepository, presence: PresenceFeed, notify: Bool, limits: ChatLimits,
+        log: Log
     ) {
         self.loop = loop
         self.rooms = rooms
-        self.sender = sender
+        self.presence = presence
+        sender = presence.sender
         self.notify = notify
         self.limits = limits
         self.log = log
@@ -95,25 +99,18 @@ actor RoomFeed {
 
     /// Before the user's rooms are read: from now on a room that it enters is noticed.
     func connect(_ user: User.ID, hub: Int) {
+        if users[user] == nil { presence.assumeIsolated { $0.came(user) } }
         users[user, default: HubSet()].insert(hub)
         setPolling()
     }
 
-    func disconnect(_ user: User.ID, hub: Int, rooms: [Room.ID]) {
+    func disconnect(_ user: User.ID, hub: Int) {
         users[user]?.remove(hub)
         guard users[user]?.isEmpty == true else { return }
         users[user] = nil
         setPolling()
-        tellPresence(user, online: false, rooms)
+        presence.assumeIsolated { $0.left(user) }
     }
-
-    func tellPresence(_ user: User.ID, online: Bool, _ rooms: [Room.ID]) {
-        var to = HubSet()
-        for room in rooms { to.formUnion(positions.hubs(of: room)) }
-        each(to) { $0.presence(user, online: online, rooms) }
-    }
-
-    func online(among candidates: [User.ID]) -> [User.ID] { candidates.filter { users[$0] != nil } }
 
     func typed(_ room: Room.ID, _ user: User.ID) {
         each(positions.hubs(of: room)) { $0.typing(room, user) }
@@ -163,6 +160,10 @@ actor RoomFeed {
         case .anything(let from):
             guard from != sender else { return }
             lookAround()
+            presence.assumeIsolated { $0.lookAround() }
+        case .presence(let from, let users):
+            guard from != sender else { return }
+            presence.assumeIsolated { $0.changed(users) }
         }
     }
 
@@ -259,11 +260,15 @@ actor RoomFeed {
         lookups.subtract(asked)
         if lookedUp.count + asked.count > Self.lookedUpMax { lookedUp = [] }
         lookedUp.formUnion(asked)
-        for room in asked {
-            let members = found[room] ?? []
+        learn(asked.map { ($0, found[$0] ?? []) })
+    }
+
+    private func learn(_ rooms: [(room: Room.ID, members: [Room.Member])]) {
+        for (room, members) in rooms {
             tell(positions.marks(room, members))
             let ids = Set(members.map(\.user))
             let isHeld = positions.holds(room)
+            presence.assumeIsolated { $0.members(room, ids) }
             guard isHeld || ids.contains(where: { users[$0] != nil }) else { continue }
             for front in fronts { front.told(.members(room, ids)) }
         }

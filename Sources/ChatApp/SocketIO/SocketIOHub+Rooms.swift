@@ -243,10 +243,5 @@ extension SocketIOHub {
         socket.isAccepted = true
         socket.handle.accept()
         if socket.pace.change() { changed.append(socket) }
-        let user = socket.user
-        guard !user.isAnnounced else { return }
-        user.isAnnounced = true
-        let (id, ids) = (user.id, Array(user.rooms.keys))
-        parts.feed.post { $0.tellPresence(id, online: true, ids) }
     }
 }

@@ -166,8 +166,7 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
         users[user.id] = nil
         stale.remove(user.id)
         let (id, place, left) = (user.id, place, Array(user.rooms.keys))
-        // Before the rooms are let go: the feed tells presence to those who follow them.
-        parts.feed.post { $0.disconnect(id, hub: place, rooms: left) }
+        parts.feed.post { $0.disconnect(id, hub: place) }
         leave(user, left)
     }
 

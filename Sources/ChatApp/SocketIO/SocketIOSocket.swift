@@ -42,7 +42,6 @@ final class SocketIOUser {
     /// What the list shows, as far as it was looked at.
     var list: [SocketIORoom] = []
     var sends: TokenBucket
-    var isAnnounced = false
 
     init(_ id: User.ID, sends: TokenBucket) {
         self.id = id
