@@ -28,7 +28,8 @@ final class Instance: Sendable {
     init(
         _ name: String, _ test: TestDatabase, notify: Bool = true, loops count: Int = 2,
         limits change: (inout ChatLimits) -> Void = { _ in },
-        repository: (any RoomRepository) -> any RoomRepository = { $0 }
+        repository: (any RoomRepository) -> any RoomRepository = { $0 },
+        presence: (any PresenceRepository) -> any PresenceRepository = { $0 }
     ) async throws {
         let loops = LoopGroup(count: count, name: name)
         var configuration = try test.configuration()
@@ -42,7 +43,7 @@ final class Instance: Sendable {
         change(&limits)
         let chat = ChatService(
             instance: name, loops: loops, rooms: repository(PostgresRooms(db: db, notify: notify)),
-            presence: PostgresPresence(db: db, notify: notify),
+            presence: presence(PostgresPresence(db: db, notify: notify)),
             keys: Self.keys, guardian: guardian, notify: notify,
             limits: limits, clock: clock, log: .silent, metrics: Metrics())
         server = chat.server(address: SocketAddress(host: "127.0.0.1", port: 0), loops: loops)

@@ -66,7 +66,7 @@ extension PresenceFeed {
         lookInterval = interval
     }
 
-    private func look() {
+    func look() {
         guard isRunning, !isLooking else { return }
         isLooking = true
         _ = Task(executorPreference: loop) { await self.lookAtAll() }

@@ -147,6 +147,8 @@ actor PresenceFeed {
 
     /// Wake-ups may have been lost.
     func lookAround() {
+        // The listening connection may be there now, and with it our lock.
+        if notify, !holdsLock { look() }
         guard !watch.isEmpty else { return }
         changesDue = true
         read()
