@@ -6,15 +6,39 @@ enum MediaStatements {
     /// Storage keys that one `delete_files` item names at most: a big posting's CVs are deleted by several items.
     static let keysPerItemMax = 500
 
-    /// A row for a file that is in the object store; gives its id. `process(_:)` belongs in the same transaction.
-    static func insert(_ draft: Media.Draft, owner: User.ID) -> SQL {
-        """
-        INSERT INTO media (owner_id, kind, name, alternative_text, caption, declared_type, hash, bytes, sha256,
-                           storage_key)
-        VALUES (\(owner), \(draft.kind), \(draft.name), \(draft.info.alternativeText), \(draft.info.caption),
-                \(draft.declaredType), \(draft.hash), \(draft.bytes), \(draft.sha256), \(draft.storageKey))
-        RETURNING id
-        """
+    /// Before `insert`, as a statement of its own: new files of one person take turns, so that each sees what the ones
+    /// before it have taken. Whoever also locks rows does so before.
+    static func takeTurns(_ owner: User.ID) -> SQL {
+        "SELECT pg_advisory_xact_lock(7410, hashint8(\(owner)))"
+    }
+
+    /// A row for a file that is in the object store; gives its id, or nothing when that would be more than the owner
+    /// may have (`quota.exceeded`). `process(_:)` belongs in the same transaction.
+    static func insert(_ draft: Media.Draft, owner: User.ID, quota: Media.Quota) -> SQL {
+        let size = quota.size(ofFile: draft.bytes)
+        return """
+            INSERT INTO media (owner_id, kind, name, alternative_text, caption, declared_type, hash, bytes, sha256,
+                               storage_key)
+            SELECT \(owner)::bigint, \(draft.kind)::text, \(draft.name)::text, \(draft.info.alternativeText)::text,
+                   \(draft.info.caption)::text, \(draft.declaredType)::text, \(draft.hash)::text,
+                   \(draft.bytes)::bigint, \(draft.sha256)::bytea, \(draft.storageKey)::text
+            WHERE \(quota.bytes) - \(size)::bigint >= (
+              SELECT coalesce(sum(greatest(o.bytes, \(Media.Quota.fileBytesMin))), 0) FROM media o
+              WHERE o.owner_id = \(owner) AND o.state <> 'rejected')
+            RETURNING id
+            """
+    }
+
+    /// As `insert`, in its turn.
+    /// - Throws: `quota.exceeded`.
+    static func add(
+        _ draft: Media.Draft, owner: User.ID, quota: Media.Quota, in transaction: Transaction
+    ) async throws -> Media.ID {
+        let (_, ids) = try await transaction.batch(
+            Statement(takeTurns(owner)),
+            Statement(insert(draft, owner: owner, quota: quota)) { try $0.get(0, as: Media.ID.self) })
+        guard let id = ids.first else { throw quota.exceeded }
+        return id
     }
 
     /// Has a worker look at the content.

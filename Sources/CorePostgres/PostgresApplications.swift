@@ -8,10 +8,13 @@ public struct PostgresApplications: ApplicationRepository {
 
     private let db: Database
     private let notify: Bool
+    private let quota: Media.Quota
 
-    public init(db: Database, notify: Bool = true) {
+    /// - Parameter quota: of one person's files.
+    public init(db: Database, notify: Bool = true, quota: Media.Quota = Media.Quota()) {
         self.db = db
         self.notify = notify
+        self.quota = quota
     }
 
     private static let application: @Sendable (Row) throws -> Application = { row in
@@ -32,7 +35,7 @@ public struct PostgresApplications: ApplicationRepository {
         try await mapped {
             try await db.transaction { transaction in
                 // FOR SHARE: whoever closes or deletes the posting comes before or after, not in between.
-                let (postings, media) = try await transaction.batch(
+                let (postings, _, media) = try await transaction.batch(
                     Statement(
                         """
                         SELECT p.state, p.valid_through, EXISTS (
@@ -48,11 +51,14 @@ public struct PostgresApplications: ApplicationRepository {
                             isOwn: try row.get(2, as: Bool.self)
                         )
                     },
-                    Statement(MediaStatements.insert(cv, owner: applicant)) { try $0.get(0, as: Media.ID.self) })
+                    Statement(MediaStatements.takeTurns(applicant)),
+                    Statement(MediaStatements.insert(cv, owner: applicant, quota: quota)) {
+                        try $0.get(0, as: Media.ID.self)
+                    })
                 let found = try postings.first.orNotFound()
                 try Self.mayApply(found.standing, isOwn: found.isOwn)
-                return try await add(
-                    posting: posting, applicant: applicant, cv: try media.first.orNotFound(), in: transaction)
+                guard let cv = media.first else { throw quota.exceeded }
+                return try await add(posting: posting, applicant: applicant, cv: cv, in: transaction)
             }
         }
     }

@@ -5,10 +5,13 @@ import Postgres
 public struct PostgresCompanies: CompanyRepository {
     private let db: Database
     private let notify: Bool
+    private let quota: Media.Quota
 
-    public init(db: Database, notify: Bool = true) {
+    /// - Parameter quota: of one person's files.
+    public init(db: Database, notify: Bool = true, quota: Media.Quota = Media.Quota()) {
         self.db = db
         self.notify = notify
+        self.quota = quota
     }
 
     private static let company: @Sendable (Row) throws -> Company = { row in
@@ -33,8 +36,8 @@ public struct PostgresCompanies: CompanyRepository {
                 }
                 var logoID: Media.ID?
                 if let logo {
-                    let insert = MediaStatements.insert(logo, owner: representative)
-                    logoID = try await transaction.first(insert) { try $0.get(0, as: Media.ID.self) }
+                    logoID = try await MediaStatements.add(
+                        logo, owner: representative, quota: quota, in: transaction)
                 }
                 let id =
                     if let present {

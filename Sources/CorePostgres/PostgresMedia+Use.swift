@@ -18,9 +18,7 @@ extension PostgresMedia {
                 var ids: [Media.ID] = []
                 // One by one: ids are to have the order of the files, and there are a handful of them.
                 for draft in drafts {
-                    let insert = MediaStatements.insert(draft, owner: owner)
-                    let id = try await transaction.first(insert) { try $0.get(0, as: Media.ID.self) }.orNotFound()
-                    ids.append(id)
+                    ids.append(try await MediaStatements.add(draft, owner: owner, quota: quota, in: transaction))
                 }
                 _ = try await transaction.batch(ids.map(MediaStatements.process))
                 return try await transaction.lastRows(

@@ -5,10 +5,13 @@ import Postgres
 public struct PostgresMedia: MediaRepository {
     let db: Database
     let notify: Bool
+    let quota: Media.Quota
 
-    public init(db: Database, notify: Bool = true) {
+    /// - Parameter quota: of one person's files.
+    public init(db: Database, notify: Bool = true, quota: Media.Quota = Media.Quota()) {
         self.db = db
         self.notify = notify
+        self.quota = quota
     }
 
     static let media: @Sendable (Row) throws -> Media? = { row in
@@ -20,13 +23,16 @@ public struct PostgresMedia: MediaRepository {
         try await mapped {
             try await db.transaction { transaction in
                 // The owner's row makes two new pictures of one person take turns: the first is then a former one.
-                let (owners, ids) = try await transaction.batch(
+                let (owners, _, ids) = try await transaction.batch(
                     Statement("SELECT profile_media_id FROM users WHERE id = \(owner) FOR NO KEY UPDATE") {
                         try $0.get(0, as: Media.ID?.self)
                     },
-                    Statement(MediaStatements.insert(draft, owner: owner)) { try $0.get(0, as: Media.ID.self) })
+                    Statement(MediaStatements.takeTurns(owner)),
+                    Statement(MediaStatements.insert(draft, owner: owner, quota: quota)) {
+                        try $0.get(0, as: Media.ID.self)
+                    })
                 let former = try owners.first.orNotFound()
-                let id = try ids.first.orNotFound()
+                guard let id = ids.first else { throw quota.exceeded }
                 var statements = [MediaStatements.process(id)]
                 if draft.kind == .profile {
                     statements.append(

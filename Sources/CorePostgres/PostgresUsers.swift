@@ -6,12 +6,18 @@ public struct PostgresUsers: UserRepository {
     private let db: Database
     private let notify: Bool
     private let mailDomain: String
+    private let quota: Media.Quota
 
-    /// - Parameter mailDomain: the right side of Message-IDs.
-    public init(db: Database, notify: Bool = true, mailDomain: String = "localhost") {
+    /// - Parameters:
+    ///   - mailDomain: the right side of Message-IDs.
+    ///   - quota: of one person's files.
+    public init(
+        db: Database, notify: Bool = true, mailDomain: String = "localhost", quota: Media.Quota = Media.Quota()
+    ) {
         self.db = db
         self.notify = notify
         self.mailDomain = mailDomain
+        self.quota = quota
     }
 
     private static let user: @Sendable (Row) throws -> User = { row in
@@ -153,9 +159,7 @@ public struct PostgresUsers: UserRepository {
             }
         }
         if let picture {
-            let media = try await transaction.first(MediaStatements.insert(picture, owner: id)) {
-                try $0.get(0, as: Media.ID.self)
-            }.orNotFound()
+            let media = try await MediaStatements.add(picture, owner: id, quota: quota, in: transaction)
             _ = try await transaction.batch(
                 [
                     MediaStatements.process(media),

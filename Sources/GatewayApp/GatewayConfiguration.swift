@@ -1,3 +1,4 @@
+import Core
 import CoreHTTP
 import Crypto
 import EventLoop
@@ -16,6 +17,8 @@ public struct GatewayConfiguration: Sendable {
     public let signInFailuresPerMinute: Int
     public let registrationsPerMinute: Int
     public let accountSettings: AccountSettings
+    /// Of one person's files.
+    public let quota: Media.Quota
     /// The right side of Message-IDs: the sender's domain, as the worker has it.
     public let mailDomain: String
 
@@ -26,6 +29,9 @@ public struct GatewayConfiguration: Sendable {
         signInFailuresPerMinute = environment.int("MARTLET_SIGN_IN_FAILURES_PER_MINUTE", default: 10, in: 1...10_000)
         registrationsPerMinute = environment.int("MARTLET_REGISTRATIONS_PER_MINUTE", default: 60, in: 1...100_000)
         accountSettings = AccountSettings(&environment)
+        quota = Media.Quota(
+            mebibytes: environment.int(
+                "MARTLET_STORAGE_MIB_PER_USER", default: Media.Quota.mebibytesDefault, in: 1...1_000_000))
         mailDomain = Self.mailDomain(&environment)
         let networks = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")
         if let trusted = TrustedNetworks(networks) {

@@ -70,14 +70,15 @@ enum Startup {
         _ configuration: GatewayConfiguration, _ context: ServiceContext, _ database: Database,
         _ sessions: PostgresSessions, _ guardian: SessionGuard, _ store: WatchedStore
     ) -> GatewayParts {
-        let notify = configuration.notify
+        let (notify, quota) = (configuration.notify, configuration.quota)
         return GatewayParts(
-            users: PostgresUsers(db: database, notify: notify, mailDomain: configuration.mailDomain),
+            users: PostgresUsers(
+                db: database, notify: notify, mailDomain: configuration.mailDomain, quota: quota),
             sessions: sessions, entries: PostgresEntries(db: database),
-            companies: PostgresCompanies(db: database, notify: notify),
+            companies: PostgresCompanies(db: database, notify: notify, quota: quota),
             postings: PostgresPostings(db: database, notify: notify), search: PostgresSearch(db: database),
-            applications: PostgresApplications(db: database, notify: notify),
-            media: PostgresMedia(db: database, notify: notify), rooms: PostgresRooms(db: database),
+            applications: PostgresApplications(db: database, notify: notify, quota: quota),
+            media: PostgresMedia(db: database, notify: notify, quota: quota), rooms: PostgresRooms(db: database),
             alerts: PostgresAlerts(db: database, notify: notify),
             accounts: PostgresAccounts(db: database, notify: notify, mailDomain: configuration.mailDomain),
             store: store, keys: configuration.keys,

@@ -43,7 +43,7 @@ struct TestGateway {
     }
 
     static func run(
-        accounts: AccountSettings = AccountSettings(requestsPerMinute: 1000),
+        accounts: AccountSettings = AccountSettings(requestsPerMinute: 1000), quota: Media.Quota = Media.Quota(),
         _ body: (TestGateway) async throws -> Void
     ) async throws {
         try await withTestDatabase { db, test in
@@ -59,7 +59,8 @@ struct TestGateway {
                     users: PostgresUsers(db: db), sessions: PostgresSessions(db: db), entries: PostgresEntries(db: db),
                     companies: PostgresCompanies(db: db), postings: PostgresPostings(db: db),
                     search: PostgresSearch(db: db), applications: PostgresApplications(db: db),
-                    media: PostgresMedia(db: db), rooms: PostgresRooms(db: db), alerts: PostgresAlerts(db: db),
+                    media: PostgresMedia(db: db, quota: quota), rooms: PostgresRooms(db: db),
+                    alerts: PostgresAlerts(db: db),
                     accounts: PostgresAccounts(db: db), store: try FolderStore(root: folder, offload: files),
                     keys: try SigningKeys(secrets: [String(repeating: "k", count: 32)]), guardian: guardian,
                     // The cheapest the library takes: these tests are not about hashing.

@@ -209,4 +209,22 @@ struct UploadTests {
             #expect(try await api.call(.get, url).status == 404)
         }
     }
+
+    @Test("beyond what one account has, 413 tells what to do and nothing is kept; a deletion makes room")
+    func quota() async throws {
+        try await TestGateway.run(quota: Media.Quota(mebibytes: 1)) { api in
+            let ada = try await api.register("ada")
+            let half = SentFile(name: "a.bin", type: "", bytes: [UInt8](repeating: 7, count: 600 * 1024))
+            let first = try await api.upload(token: ada, [half])
+            #expect(first.status == 200 && api.storedFiles.count == 1)
+            for form in [[half], [SentFile(), half]] {
+                let answer = try await api.send(token: ada, form)
+                #expect(answer.status == 413 && answer.problem.contains("Delete some that you no longer need"))
+            }
+            #expect(api.storedFiles.count == 1)
+            let id = try #require(first["0.id"] as? Int)
+            #expect(try await api.call(.delete, "/api/upload/files/\(id)", token: ada).status == 200)
+            #expect(try await api.upload(token: ada, [half]).status == 200)
+        }
+    }
 }
