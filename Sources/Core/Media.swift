@@ -17,6 +17,9 @@ public struct Media: Sendable, Equatable, Identifiable {
         }
     }
 
+    /// The rejection of a file whose content is not in the object store any more.
+    public static let lost = (reason: "missing", message: "The file was lost. Please send it again.")
+
     public enum State: String, Sendable, CaseIterable {
         case pending, ready, rejected
     }

@@ -54,6 +54,11 @@ public struct FolderStore: WorkingStore {
         }
     }
 
+    public func missing(of keys: [String]) async throws -> [String] {
+        let paths = try keys.map { (key: $0, path: try path($0)) }
+        return try await offload.run { try paths.filter { try Files.size($0.path) == nil }.map(\.key) }
+    }
+
     /// Removes what processes that are gone have left in `tmp/`. Returns how many files and folders went.
     public func sweep(now: Date) async throws -> Int {
         let (folder, before) = (temporary, now - Self.temporarySecondsMax)

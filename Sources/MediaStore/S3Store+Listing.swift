@@ -8,6 +8,8 @@ extension S3Store {
     static let pagesMax = 10_000
     /// Uploads in parts that one sweep looks at.
     static let leftoversMax = 1000
+    /// Keys of one page; S3 gives no more.
+    static let listMax = 1000
 
     public func oldKeys(
         shard: Int, before date: Date, pageMax: Int, _ page: ([String]) async throws -> Bool
@@ -27,6 +29,26 @@ extension S3Store {
                 if next == nil { break }
             }
         }
+    }
+
+    /// By listing what lies between them: a request for a thousand keys, rather than a thousand requests.
+    public func missing(of keys: [String]) async throws -> [String] {
+        guard let first = keys.first, let last = keys.last else { return [] }
+        let (paths, end) = (try keys.map(path), try path(last))
+        // Comes before the first key, and little comes between.
+        let start = String(try path(first).dropLast())
+        let folder = start[...(start.lastIndex(of: "/") ?? start.startIndex)]
+        var (found, next) = (Set<String>(), String?.none)
+        for _ in 0..<Self.pagesMax {
+            let list = try await list(String(folder), max: Self.listMax, from: next, after: start)
+            found.formUnion(list.objects.map(\.key))
+            next = list.next
+            if next == nil || list.objects.last.map({ Array($0.key.utf8).lexicographicallyPrecedes(end.utf8) }) != true
+            {
+                break
+            }
+        }
+        return zip(keys, paths).filter { !found.contains($0.1) }.map(\.0)
     }
 
     public func sweep(now: Date) async throws -> Int {
@@ -58,10 +80,19 @@ extension S3Store {
         let next: String?
     }
 
-    /// - Parameter prefix: the whole beginning of the keys.
-    private func list(_ prefix: String, max: Int, from token: String?) async throws -> Page {
+    /// - Parameters:
+    ///   - prefix: the whole beginning of the keys.
+    ///   - token: of the page before, to go on.
+    ///   - start: a whole key, after which the first page begins.
+    private func list(
+        _ prefix: String, max: Int, from token: String?, after start: String? = nil
+    ) async throws -> Page {
         var query = [("list-type", "2"), ("max-keys", "\(max)"), ("prefix", prefix)]
-        if let token { query.append(("continuation-token", token)) }
+        if let token {
+            query.append(("continuation-token", token))
+        } else if let start {
+            query.append(("start-after", start))
+        }
         guard let answer = try await ask(S3Request("GET", "", query: query)) else {
             return Page(objects: [], next: nil)
         }

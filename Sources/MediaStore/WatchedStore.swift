@@ -75,6 +75,10 @@ public final class WatchedStore: WorkingStore {
         try await noting { try await store.oldKeys(shard: shard, before: date, pageMax: pageMax, page) }
     }
 
+    public func missing(of keys: [String]) async throws -> [String] {
+        try await noting { try await store.missing(of: keys) }
+    }
+
     public func sweep(now: Date) async throws -> Int { try await noting { try await store.sweep(now: now) } }
 
     public func probe() async throws {

@@ -91,7 +91,8 @@ public enum WorkerService {
             MatchAlerts(alerts: parts.alerts, clock: context.clock),
             SendDigests(alerts: parts.alerts, clock: context.clock),
             DeleteFiles(store: parts.store),
-            SweepObjects(store: parts.store, media: parts.media, clock: context.clock, log: log),
+            SweepObjects(
+                store: parts.store, media: parts.media, clock: context.clock, log: log, metrics: context.metrics),
             RefreshSearchFacts(upkeep: parts.upkeep),
             Prune(upkeep: parts.upkeep, store: parts.store, clock: context.clock, log: log),
         ]

@@ -156,6 +156,19 @@ struct EmptyStore: Sendable {
         #expect(try await pages(before: Date() - 60, pageMax: 3).isEmpty)
     }
 
+    @Test("of keys that are asked about those without an object are told", arguments: StoreKind.available)
+    func missing(kind: StoreKind) async throws {
+        let empty = try await EmptyStore(kind, files: files)
+        for key in ["up/0a/a", "up/0a/b_", "up/0a/b_small", "up/0a/c", "up/0b/b"] { try await empty.put(key, [1]) }
+        let store = empty.store
+        #expect(try await store.missing(of: []) == [])
+        #expect(try await store.missing(of: ["up/0a/a", "up/0a/b_small", "up/0a/c"]) == [])
+        #expect(
+            try await store.missing(of: ["up/0a/0", "up/0a/a", "up/0a/b", "up/0a/b_", "up/0a/z"])
+                == ["up/0a/0", "up/0a/b", "up/0a/z"])
+        #expect(try await store.missing(of: ["up/0c/a", "up/0c/b"]) == ["up/0c/a", "up/0c/b"])
+    }
+
     @Test("a probe leaves nothing", arguments: StoreKind.available)
     func probe(kind: StoreKind) async throws {
         let empty = try await EmptyStore(kind, files: files)

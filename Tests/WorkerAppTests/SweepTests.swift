@@ -51,7 +51,7 @@ struct SweepTests {
             func sweep(at seconds: Double) async throws {
                 let sweep = SweepObjects(
                     store: store, media: media,
-                    clock: ManualClock(clock.now() + seconds), log: .silent)
+                    clock: ManualClock(clock.now() + seconds), log: .silent, metrics: Metrics())
                 try await sweep.run(item)
             }
             // Young: all of them may still get a row.

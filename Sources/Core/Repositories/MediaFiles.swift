@@ -58,6 +58,40 @@ public protocol MediaRepository: Sendable {
     func revokeURLs(of id: Media.ID, owner: User.ID) async throws
     /// Those of the object store's keys that no row names.
     func unknown(keys: [String]) async throws -> [String]
+    /// What rows name in a folder of the object store, by key in the order of its bytes.
+    /// - Parameters:
+    ///   - folder: with a slash at its end.
+    ///   - key: where to go on; nil for the beginning.
+    func stored(in folder: String, after key: String?, max: Int) async throws -> [StoredKey]
+    /// Files that are ready but whose content is gone say so from now on (`Media.lost`); returns those of them.
+    func markLost(_ ids: [Media.ID]) async throws -> [Media.ID]
+    /// Takes that back from those whose content is there again; returns those of them.
+    func markFound(_ ids: [Media.ID]) async throws -> [Media.ID]
+}
+
+/// An object that a row names.
+public struct StoredKey: Sendable, Equatable {
+    public let key: String
+    public let media: Media.ID
+    /// Whether it is what the file's own address gives, and not one of its sizes or the original of a picture.
+    public let isServed: Bool
+    public let standing: Standing
+
+    public enum Standing: String, Sendable {
+        /// To be there.
+        case wanted
+        /// Of a file that is marked as lost.
+        case lost
+        /// Of a rejected file: its bytes are deleted.
+        case deleted
+    }
+
+    public init(key: String, media: Media.ID, isServed: Bool, standing: Standing) {
+        self.key = key
+        self.media = media
+        self.isServed = isServed
+        self.standing = standing
+    }
 }
 
 public enum MediaResult: Sendable {

@@ -33,6 +33,9 @@ public protocol WorkingStore: ObjectStore, ObjectListing {
     /// Gives `body` a path on this machine with the object's bytes: the object itself, or a copy that is removed when
     /// `body` has ended. Nil, without calling it, when there is no such object.
     func withLocalFile<T>(_ key: String, _ body: (String) async throws -> T) async throws -> T?
+    /// Those of the keys that there is no object of.
+    /// - Parameter keys: a thousand at most, of one folder, in the order of their bytes.
+    func missing(of keys: [String]) async throws -> [String]
     /// Removes what those that are gone have left behind: temporary files, uploads that nobody goes on with. Returns
     /// how many went.
     func sweep(now: Date) async throws -> Int

@@ -55,7 +55,7 @@ public struct ProcessUpload: WorkHandler {
         guard isThere != nil else {
             guard item.attempt >= Self.attemptsMax else { throw WorkFailure.later("the object is not in the store") }
             log.error("an upload is not in the store", ["media": .int(id.value)])
-            return try await reject(found, reason: "missing", message: "The file was lost. Please send it again.")
+            return try await reject(found, reason: Media.lost.reason, message: Media.lost.message)
         }
     }
 
