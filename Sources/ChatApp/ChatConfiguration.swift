@@ -39,6 +39,8 @@ public struct ChatConfiguration: Sendable {
         limits.sendsBurstMax = 3 * limits.sendsPerSecond
         limits.socketsPerUserMax = environment.int(
             "MARTLET_CHAT_SOCKETS_PER_USER", default: limits.socketsPerUserMax, in: 1...10_000)
+        limits.socketsPerAddressMax = environment.int(
+            "MARTLET_CHAT_SOCKETS_PER_ADDRESS", default: limits.socketsPerAddressMax, in: 1...1_000_000)
         limits.socketIO = Self.socketIO(&environment)
         self.limits = limits
         let networks = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")

@@ -16,6 +16,7 @@ struct HubParts: Sendable {
     let signIn: SignIn
     let limits: ChatLimits
     let counts: UserCounts
+    let addresses: AddressBook
     let clock: any ServiceClock
     let log: Log
     let delivered: Counter
@@ -50,6 +51,8 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     private var greeting: [Int: UInt64] = [:]
     private var ticker: LoopTimer?
     private var isDraining = false
+    /// Of the socket that is being opened.
+    private var arrivingFrom: String?
 
     init(on loop: EventLoop, parts: HubParts) {
         self.loop = loop
@@ -109,11 +112,21 @@ actor ChatHub: WebSocketDelegate, ChatFront {
 
     // MARK: Coming and going
 
+    /// Says whose sockets `open` opens.
+    func arriving(from address: String?, _ open: () -> Void) {
+        arrivingFrom = address
+        open()
+        arrivingFrom = nil
+    }
+
     private func open(_ handle: WebSocketHandle) {
         guard !isDraining else { return handle.close(.serviceRestart, retryAfter()) }
         socketLoop = handle.actor
         let now = loop.nowMilliseconds
-        let socket = HubSocket(handle, limits: limits, now: now)
+        guard parts.addresses.enter(arrivingFrom, now: now) == nil else {
+            return handle.close(.tooMany, "Too many connections of one address.")
+        }
+        let socket = HubSocket(handle, address: arrivingFrom, limits: limits, now: now)
         sockets[handle.id] = socket
         greeting[handle.id] = socket.greetBy
         parts.connected.add(1)
@@ -131,6 +144,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     private func drop(_ socket: HubSocket) {
         guard sockets.removeValue(forKey: socket.handle.id) != nil else { return }
         parts.connected.add(-1)
+        parts.addresses.leave(socket.address, isStranger: socket.user == nil)
         greeting[socket.handle.id] = nil
         socket.connection.closed()
         for room in socket.focus { unfocus(socket, room) }
@@ -237,6 +251,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
             return close(socket, .tooMany, "A user has at most \(limits.socketsPerUserMax) connections.")
         }
         greeting[socket.handle.id] = nil
+        parts.addresses.signedIn(socket.address)
         socket.connection.authenticated()
         socket.session = caller.session
         socket.endsAt = caller.connectionEndsAt
@@ -258,7 +273,9 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     ) {
         guard let user = socket.user else { return }
         let now = loop.nowMilliseconds
-        guard user.sends.take(perSecond: limits.sendsPerSecond, burst: limits.sendsBurstMax, now: now) else {
+        guard user.sends.take(perSecond: limits.sendsPerSecond, burst: limits.sendsBurstMax, now: now),
+            parts.addresses.takeSend(socket.address, now: now)
+        else {
             return refuse(socket, .tooMany, "Too many messages; slow down.", room: room, clientID: clientID)
         }
         let draft: Message.Draft

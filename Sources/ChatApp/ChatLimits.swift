@@ -12,11 +12,19 @@ public struct ChatLimits: Sendable {
     public var pushMilliseconds: UInt64 = 1_000
     /// Of one user in one process: browsers, phones and their tabs. The next one is closed with 4429.
     public var socketsPerUserMax = 20
+    /// Of one address, where it is known, of both protocols: an office behind one router. Beyond, new ones are answered
+    /// 429, and so they are beyond those that have not signed in.
+    public var socketsPerAddressMax = 1_000
+    public var strangersPerAddressMax = 200
     /// Rooms that a user's sockets follow: the newest. Older ones are read by `history`.
     public var roomsPerUserMax = 2_000
     /// Of one user on one loop: a fast typist with a script's patience.
     public var sendsPerSecond = 20
     public var sendsBurstMax = 60
+    /// Of one address, as many as so many users: who has many accounts is still one.
+    public var sendersPerAddressMax = 20
+    var sendsPerAddressPerSecond: Int { sendersPerAddressMax * sendsPerSecond }
+    var sendsPerAddressBurstMax: Int { sendersPerAddressMax * sendsBurstMax }
     /// Of one socket, for everything but `send`; of a Socket.IO client for all together, on top of its sends.
     public var framesPerSecond = 20
     public var framesBurstMax = 100
@@ -51,8 +59,6 @@ public struct ChatLimits: Sendable {
     public var socketIO = SocketIOLimits()
     /// Sessions of Socket.IO of one process.
     public var engineSessionsMax = 40_000
-    /// Of one address, where it is known, that have not signed in anywhere: beyond, new ones are answered 429.
-    public var engineStrangersPerAddressMax = 200
     /// How long an ending process waits for polls to which it can say so.
     public var engineDrainMillisecondsMax: UInt64 = 2_000
 

@@ -23,6 +23,9 @@ public final class ChatService: Sendable {
     private let socketIOHubs: [SocketIOHub]
     private let engine: EngineServer
     private let errors: ChatErrors
+    private let limits: ChatLimits
+    private let trusted: TrustedNetworks
+    private let addresses: AddressBook
 
     /// - Parameters:
     ///   - instance: shown to clients and operators; letters, digits, `.`, `_` and `-`.
@@ -51,10 +54,10 @@ public final class ChatService: Sendable {
             on: home, rooms: rooms, feed: feed, sender: notify ? sender : nil, limits: limits, log: log,
             metrics: metrics)
         let signIn = SignIn(signer: TokenSigner(keys: keys), guardian: guardian, clock: clock)
+        let addresses = AddressBook(limits: limits)
         let parts = HubParts(
             instance: instance, rooms: rooms, feed: feed, presence: presence, batcher: batcher, signIn: signIn,
-            limits: limits,
-            counts: UserCounts(), clock: clock, log: log,
+            limits: limits, counts: UserCounts(), addresses: addresses, clock: clock, log: log,
             delivered: metrics.counter(
                 "martlet_chat_messages_delivered_total", "Messages given to sockets as they were committed."),
             connected: metrics.gauge("martlet_chat_sockets", "Sockets that are open."),
@@ -62,6 +65,9 @@ public final class ChatService: Sendable {
         let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
         let socketIOHubs = loops.loops.map { SocketIOHub(on: $0, place: hubs.count + $0.index, parts: parts) }
         errors = ChatErrors(log: log)
+        self.limits = limits
+        self.trusted = trusted
+        self.addresses = addresses
         self.presence = presence
         self.feed = feed
         self.batcher = batcher
@@ -69,7 +75,8 @@ public final class ChatService: Sendable {
         sockets = hubs.map { WebSocketLoop(on: $0.loop, limits: limits.webSocket, delegate: $0) }
         self.socketIOHubs = socketIOHubs
         engine = EngineServer(
-            instance: instance, loops: loops, limits: limits, trusted: trusted, passOn: passOn, random: random,
+            instance: instance, loops: loops, limits: limits, trusted: trusted, addresses: addresses, passOn: passOn,
+            random: random,
             log: log, metrics: metrics, delegate: { socketIOHubs[$0.index] })
         guardian.onEnd { ended in
             for hub in hubs { hub.post { $0.end(ended) } }
@@ -91,11 +98,31 @@ public final class ChatService: Sendable {
     /// `GET /chat` and `/socket.io/`. The token is in the first message, not in a cookie, so a page of another origin
     /// has nothing to abuse.
     public func register(on router: inout Router) {
-        let sockets = sockets
-        router.on(.get, "/chat") { request in
-            try sockets[request.loop.index].respond(to: request, protocols: [Self.subprotocol])
-        }
+        router.on(.get, "/chat") { [self] request in try open(request) }
         engine.register(on: &router)
+    }
+
+    /// A socket of an address that has too many is refused before anything is made for it.
+    private func open(_ request: HTTPRequest) throws(HTTPError) -> HTTPResponse {
+        let (hub, sockets) = (hubs[request.loop.index], sockets[request.loop.index])
+        let compresses = limits.webSocket.compression
+        let handshake = try WebSocketHandshake(request, protocols: [Self.subprotocol], compression: compresses)
+        let address = request.countedNetwork(trusting: trusted)
+        guard addresses.refusal(address) == nil else {
+            throw HTTPError(429, "Too many connections of one address.", headers: ["Retry-After": "10"])
+        }
+        return HTTPResponse(
+            status: 101, headers: handshake.headers,
+            body: .upgrade { upgraded in
+                nonisolated(unsafe) let upgraded = upgraded
+                hub.assumeIsolated { hub in
+                    hub.arriving(from: address) {
+                        sockets.assumeIsolated {
+                            $0.adopt(upgraded.stream, leftover: upgraded.leftover, compression: handshake.compression)
+                        }
+                    }
+                }
+            })
     }
 
     /// A Socket.IO request that another instance has passed on because its session is here: it goes no further.

@@ -6,6 +6,8 @@ import WebSocket
 /// One socket of a hub. Lives on the hub's loop.
 final class HubSocket {
     let handle: WebSocketHandle
+    /// As the address book has it; nil where it is not known.
+    let address: String?
     var connection: ChatConnection
     /// Milliseconds of the loop's clock at which a greeting is late.
     let greetBy: UInt64
@@ -23,8 +25,9 @@ final class HubSocket {
     /// Acts of this socket that wait for the database.
     var questions = 0
 
-    init(_ handle: WebSocketHandle, limits: ChatLimits, now: UInt64) {
+    init(_ handle: WebSocketHandle, address: String?, limits: ChatLimits, now: UInt64) {
         self.handle = handle
+        self.address = address
         connection = ChatConnection(limits: limits, now: now)
         greetBy = now + UInt64(limits.helloSecondsMax) * 1000
     }

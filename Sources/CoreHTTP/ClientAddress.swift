@@ -81,6 +81,12 @@ extension HTTPRequest {
         return peer.host
     }
 
+    /// `clientNetwork`, where it is known: nil when no proxy said whose request it is. An address of ours would stand
+    /// for everybody.
+    public func countedNetwork(trusting networks: TrustedNetworks) -> String? {
+        networks.contains(clientAddress(trusting: networks)) ? nil : clientNetwork(trusting: networks)
+    }
+
     /// Who asked, for counting: of IPv6 the first 64 bits, since whoever has one address there has all of its network
     /// (RFC 6177) and could take another for each request.
     public func clientNetwork(trusting networks: TrustedNetworks) -> String {

@@ -11,7 +11,8 @@ extension PostgresRooms {
         m.is_deleted
         """
 
-    /// Of a page `n` of texts, with the newest of what was said about each later: after a deletion nothing is.
+    /// Of a page `n` of texts, with the newest of what was said about each later, by its author or the service: after a
+    /// deletion nothing is.
     private static let fold: SQL =
         """
         n.room_id, n.seq, n.sender_id, n.client_id, n.kind,
@@ -25,7 +26,8 @@ extension PostgresRooms {
         """
         LEFT JOIN LATERAL (
           SELECT e.kind, e.body, e.created_at FROM messages e
-          WHERE e.room_id = n.room_id AND e.target_seq = n.seq ORDER BY e.seq DESC LIMIT 1) c ON true
+          WHERE e.room_id = n.room_id AND e.target_seq = n.seq AND e.sender_id IN (n.sender_id, 0)
+          ORDER BY e.seq DESC LIMIT 1) c ON true
         """
 
     public func history(

@@ -45,8 +45,10 @@ final class ChatClient: Sendable {
     let socket: WebSocketClient
     private let state = Mutex(State())
 
-    init(port: Int) async throws {
-        socket = try await WebSocketClient.connect(port: port)
+    /// - Parameter address: what a proxy says of who it is.
+    init(port: Int, address: String? = nil) async throws {
+        socket = try await WebSocketClient.connect(
+            port: port, headers: address.map { ["X-Forwarded-For": $0] } ?? [:])
     }
 
     var ready: Frame? { state.withLock { $0.ready }.flatMap { try? Frame($0) } }

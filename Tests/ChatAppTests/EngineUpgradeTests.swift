@@ -194,7 +194,7 @@ struct EngineUpgradeTests {
             _ = try await client.post(last, "1")
             #expect(try await instance.open(client) != "")
         }
-        try await EngineInstance.with(limits: { $0.engineStrangersPerAddressMax = 2 }) { instance in
+        try await EngineInstance.with(limits: { $0.strangersPerAddressMax = 2 }) { instance in
             let client = try await instance.connect()
             func open(_ address: String) async throws -> PollClient.Reply {
                 try await client.ask("GET", EngineInstance.path, headers: "X-Forwarded-For: \(address)\r\n")

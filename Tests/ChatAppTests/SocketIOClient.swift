@@ -57,9 +57,10 @@ final class SocketIOClient: Sendable {
     let socket: WebSocketClient
     private let passed = Mutex<[Event]>([])
 
-    init(port: Int) async throws {
+    init(port: Int, address: String? = nil) async throws {
         socket = try await WebSocketClient.connect(
-            port: port, path: "/socket.io/?EIO=4&transport=websocket", subprotocol: nil)
+            port: port, path: "/socket.io/?EIO=4&transport=websocket",
+            headers: address.map { ["X-Forwarded-For": $0] } ?? [:], subprotocol: nil)
         let open = try await socket.nextText(seconds: 90)
         guard open.hasPrefix("0{") else { throw Failure(description: open) }
     }

@@ -101,6 +101,9 @@ struct ClientAddressTests {
         let request = try HTTPRequest(
             .get, "/", headers: ["X-Forwarded-For": header], peer: SocketAddress(host: peer, port: 1), on: loop)
         #expect(request.clientAddress(trusting: networks) == expected)
+        // An address of ours is nobody's.
+        let counted = request.countedNetwork(trusting: networks)
+        #expect(counted == (networks.contains(expected) ? nil : request.clientNetwork(trusting: networks)))
         await loop.stop()
     }
 

@@ -41,10 +41,15 @@ public enum EngineAnswer {
             body: .bytes(Array(#"{"code":3,"message":"Payload too large"}"#.utf8)))
     }
 
-    /// 503 where the process is full or ends, 429 where one address has too many that have not signed in.
+    /// 503 where the process is full or ends, 429 where one address has too many.
     static func refusal(_ refusal: EngineCounts.Refusal, origin: String?) -> HTTPResponse {
-        HTTPResponse(
-            status: refusal == .strangers ? 429 : 503, headers: headers(json, origin: origin),
+        let status =
+            switch refusal {
+            case .address, .strangers: 429
+            case .sessions, .ending: 503
+            }
+        return HTTPResponse(
+            status: status, headers: headers(json, origin: origin),
             body: .bytes(Array(#"{"code":4,"message":"\#(refusal.rawValue)"}"#.utf8)))
     }
 

@@ -21,8 +21,10 @@ final class EngineConnection {
     var webSocket: WebSocketHandle?
     var poll: Waiting?
     var post: Waiting?
-    /// Counted as a stranger of this address until it is let in somewhere.
-    var stranger: String?
+    /// Of the client; nil where it is not known.
+    let address: String?
+    /// Until it is let in somewhere.
+    var isStranger = true
     /// The application has been told that it is over.
     var isEnded = false
     /// In the list of those whose polls the turn's end answers.
@@ -30,9 +32,13 @@ final class EngineConnection {
     /// Where it lies in the wheel.
     var wheelTick = UInt64.max
 
-    init(id: Int, secret: String, transport: EngineSession.Transport, limits: SocketIOLimits, now: UInt64) {
+    init(
+        id: Int, secret: String, address: String?, transport: EngineSession.Transport, limits: SocketIOLimits,
+        now: UInt64
+    ) {
         self.id = id
         self.secret = secret
+        self.address = address
         session = EngineSession(transport, limits: limits, now: now)
         sockets = SocketConnection(limits: limits, now: now)
     }
@@ -40,51 +46,49 @@ final class EngineConnection {
     var deadline: UInt64 { isEnded ? session.deadline : min(session.deadline, sockets.deadline) }
 }
 
-/// Sessions of a process, and those of an address that have not signed in.
+/// Sessions of a process, and of an address.
 final class EngineCounts: Sendable {
     enum Refusal: String {
         case sessions = "Too many sessions"
+        case address = "Too many sessions of one address"
         case strangers = "Too many sessions that are not signed in"
         case ending = "The instance is restarting"
+
+        init(_ refusal: AddressBook.Refusal) { self = refusal == .strangers ? .strangers : .address }
     }
 
-    private struct State {
-        var sessions = 0
-        var strangers: [String: Int] = [:]
+    private let addresses: AddressBook
+    private let limits: ChatLimits
+    private let count = Mutex(0)
 
-        func refusal(_ address: String?, _ limits: ChatLimits) -> Refusal? {
-            guard sessions < limits.engineSessionsMax else { return .sessions }
-            guard let address, let count = strangers[address] else { return nil }
-            return count < limits.engineStrangersPerAddressMax ? nil : .strangers
-        }
+    init(addresses: AddressBook, limits: ChatLimits) {
+        self.addresses = addresses
+        self.limits = limits
     }
-
-    private let state = Mutex(State())
 
     /// Why there may be no more, nil when there may.
     /// - Parameter address: nil when it is not known.
-    func refusal(_ address: String?, limits: ChatLimits) -> Refusal? {
-        state.withLock { $0.refusal(address, limits) }
+    func refusal(_ address: String?) -> Refusal? {
+        guard sessions < limits.engineSessionsMax else { return .sessions }
+        return addresses.refusal(address).map(Refusal.init)
     }
 
-    /// Counts one, unless there may be no more.
-    func add(_ address: String?, limits: ChatLimits) -> Refusal? {
-        state.withLock { state in
-            if let refusal = state.refusal(address, limits) { return refusal }
-            if let address { state.strangers[address, default: 0] += 1 }
-            state.sessions += 1
+    /// Counts one that has not signed in, unless there may be no more.
+    func add(_ address: String?, now: UInt64) -> Refusal? {
+        count.withLock { count in
+            guard count < limits.engineSessionsMax else { return .sessions }
+            if let refusal = addresses.enter(address, now: now) { return Refusal(refusal) }
+            count += 1
             return nil
         }
     }
 
-    func remove() { state.withLock { $0.sessions -= 1 } }
+    func signedIn(_ address: String?) { addresses.signedIn(address) }
 
-    func removeStranger(_ address: String) {
-        state.withLock { state in
-            guard let count = state.strangers[address] else { return }
-            state.strangers[address] = count > 1 ? count - 1 : nil
-        }
+    func remove(_ address: String?, isStranger: Bool) {
+        addresses.leave(address, isStranger: isStranger)
+        count.withLock { $0 -= 1 }
     }
 
-    var sessions: Int { state.withLock { $0.sessions } }
+    var sessions: Int { count.withLock { $0 } }
 }

@@ -94,6 +94,8 @@ extension EngineLoop {
         }
     }
 
+    func address(_ id: SocketIOHandle.ID) -> String? { connection(id.session)?.address }
+
     func bufferedBytes(_ id: SocketIOHandle.ID) -> Int {
         guard let connection = connection(id.session) else { return 0 }
         return connection.session.buffered.bytes + (connection.webSocket?.bufferedBytes ?? 0)

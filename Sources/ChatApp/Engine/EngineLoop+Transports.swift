@@ -6,11 +6,11 @@ import WebSocket
 extension EngineLoop {
     // MARK: Polling
 
-    func openPolling(_ waiting: EngineConnection.Waiting, stranger: String?) {
-        if let refusal = parts.counts.add(stranger, limits: parts.limits) {
+    func openPolling(_ waiting: EngineConnection.Waiting, from address: String?) {
+        if let refusal = parts.counts.add(address, now: now) {
             return waiting.answer.send(EngineAnswer.refusal(refusal, origin: waiting.origin))
         }
-        let connection = open(.polling, stranger: stranger)
+        let connection = open(.polling, from: address)
         waiting.answer.send(EngineAnswer.payload([openPacket(connection)], origin: waiting.origin))
     }
 
@@ -81,11 +81,11 @@ extension EngineLoop {
         let purpose = adopting
         adopting = nil
         switch purpose {
-        case .open(let stranger)?:
-            guard !isDraining, parts.counts.add(stranger, limits: parts.limits) == nil else {
+        case .open(let address)?:
+            guard !isDraining, parts.counts.add(address, now: now) == nil else {
                 return webSocket.close(.tryAgainLater)
             }
-            let connection = open(.webSocket, stranger: stranger)
+            let connection = open(.webSocket, from: address)
             connection.webSocket = webSocket
             bySocket[webSocket.id] = connection
             webSocket.send(SharedFrame(packet: openPacket(connection)))

@@ -58,7 +58,7 @@ public actor EngineLoop {
     private var emptied: [CheckedContinuation<Void, Never>] = []
 
     enum Adopting {
-        /// A new session, of a stranger of this address.
+        /// A new session, of a client of this address.
         case open(String?)
         case upgrade(String)
     }
@@ -99,14 +99,13 @@ public actor EngineLoop {
 
     func connection(of secret: String) -> EngineConnection? { bySecret[secret] }
 
-    func open(_ transport: EngineSession.Transport, stranger: String?) -> EngineConnection {
+    func open(_ transport: EngineSession.Transport, from address: String?) -> EngineConnection {
         taken &+= 1
         let slot = free.popLast() ?? slots.count
         let secret = Base64URL.encode(parts.random.bytes(15))
         let connection = EngineConnection(
-            id: (taken & Self.slotMask) << Self.slotBits | slot, secret: secret, transport: transport, limits: limits,
-            now: now)
-        connection.stranger = stranger
+            id: (taken & Self.slotMask) << Self.slotBits | slot, secret: secret, address: address,
+            transport: transport, limits: limits, now: now)
         if slot == slots.count { slots.append(connection) } else { slots[slot] = connection }
         bySecret[secret] = connection
         gauge(transport).add(1)
@@ -129,9 +128,8 @@ public actor EngineLoop {
         // No request may be left without an answer, whatever ended its session.
         take(\.poll, connection) { EngineAnswer.payload([EnginePacket(.close)], origin: $0) }
         take(\.post, connection) { EngineAnswer.refusal(.unknownSession, origin: $0) }
-        letIn(connection)
+        parts.counts.remove(connection.address, isStranger: connection.isStranger)
         gauge(connection.session.transport).add(-1)
-        parts.counts.remove()
         guard bySecret.isEmpty else { return }
         ticker = nil
         for continuation in emptied { continuation.resume() }
@@ -144,9 +142,9 @@ public actor EngineLoop {
 
     /// No stranger any more.
     func letIn(_ connection: EngineConnection) {
-        guard let address = connection.stranger else { return }
-        connection.stranger = nil
-        parts.counts.removeStranger(address)
+        guard connection.isStranger else { return }
+        connection.isStranger = false
+        parts.counts.signedIn(connection.address)
     }
 
     // MARK: Time

@@ -19,7 +19,7 @@ public final class EngineServer: Sendable {
     private let trusted: TrustedNetworks
     private let passOn: (any PassOn)?
     private let errors: ChatErrors
-    private let counts = EngineCounts()
+    private let counts: EngineCounts
     /// By loop.
     let engines: [EngineLoop]
     private let sockets: [WebSocketLoop]
@@ -27,18 +27,22 @@ public final class EngineServer: Sendable {
     /// - Parameters:
     ///   - instance: of this process, as in `chat_instances`; letters, digits, `.`, `_` and `-`.
     ///   - trusted: proxies whose word about a client's address counts.
+    ///   - addresses: what else of this process a client's address has; nil: nothing.
     ///   - passOn: nil where there is one instance only.
     ///   - log: hears of what no client can be told.
     ///   - delegate: hears of the sockets of the loop that it is made for.
     public init(
         instance: String, loops: LoopGroup, limits: ChatLimits = ChatLimits(), trusted: TrustedNetworks = .loopback,
-        passOn: (any PassOn)? = nil, random: any RandomSource = SystemRandom(), log: Log, metrics: Metrics,
+        addresses: AddressBook? = nil, passOn: (any PassOn)? = nil, random: any RandomSource = SystemRandom(), log: Log,
+        metrics: Metrics,
         delegate: (EventLoop) -> any SocketIODelegate
     ) {
         self.instance = instance
         self.limits = limits
         self.trusted = trusted
         self.passOn = passOn
+        let counts = EngineCounts(addresses: addresses ?? AddressBook(limits: limits), limits: limits)
+        self.counts = counts
         errors = ChatErrors(log: log)
         let parts = EngineParts(
             instance: instance, limits: limits, counts: counts, random: random, metrics: EngineMetrics(metrics))
@@ -111,22 +115,20 @@ public final class EngineServer: Sendable {
         guard !engine.assumeIsolated({ $0.isDraining }) else {
             return EngineAnswer.refusal(.ending, origin: origin)
         }
-        // An address of ours stands for anybody: the proxy did not say whose request it is.
-        let address = request.clientAddress(trusting: trusted)
-        let stranger = trusted.contains(address) ? nil : address
+        let address = request.countedNetwork(trusting: trusted)
         guard let handshake else {
             return .later { answer in
-                engine.assumeIsolated { $0.openPolling(.init(answer: answer, origin: origin), stranger: stranger) }
+                engine.assumeIsolated { $0.openPolling(.init(answer: answer, origin: origin), from: address) }
                 return {}
             }
         }
-        if let refusal = counts.refusal(stranger, limits: limits) {
+        if let refusal = counts.refusal(address) {
             return EngineAnswer.refusal(refusal, origin: origin)
         }
         return Self.upgrade(handshake, origin) { upgraded in
             nonisolated(unsafe) let upgraded = upgraded
             Self.adopt(
-                upgraded.stream, upgraded.leftover, handshake, for: .open(stranger), by: sockets, engine)
+                upgraded.stream, upgraded.leftover, handshake, for: .open(address), by: sockets, engine)
         }
     }
 

@@ -49,6 +49,11 @@ public struct SocketIOHandle: Sendable, Hashable {
         engine.assumeIsolated { [id] in $0.bufferedBytes(id) }
     }
 
+    /// Of the client, as `AddressBook` has it; nil where it is not known. On the socket's loop only.
+    var address: String? {
+        engine.assumeIsolated { [id] in $0.address(id) }
+    }
+
     private func onLoop(_ body: @escaping @Sendable (isolated EngineLoop) -> Void) {
         if engine.loop.isCurrent {
             engine.assumeIsolated { body($0) }

@@ -118,7 +118,9 @@ extension SocketIOHub {
         _ socket: SocketIOSocket, _ room: SocketIORoom, _ text: String, _ id: String?, _ ack: Int64?
     ) {
         let now = loop.nowMilliseconds
-        guard socket.user.sends.take(perSecond: limits.sendsPerSecond, burst: limits.sendsBurstMax, now: now) else {
+        guard socket.user.sends.take(perSecond: limits.sendsPerSecond, burst: limits.sendsBurstMax, now: now),
+            parts.addresses.takeSend(socket.address, now: now)
+        else {
             return fail(socket, room.wireName, "Too many messages; slow down.", ack)
         }
         guard !text.isEmpty else { return fail(socket, room.wireName, "text is empty.", ack) }

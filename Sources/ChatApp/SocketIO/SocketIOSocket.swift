@@ -6,6 +6,8 @@ final class SocketIOSocket {
     /// Of this hub's, for those who know no handles.
     let number: Int
     let handle: SocketIOHandle
+    /// As the address book has it; nil where it is not known.
+    let address: String?
     let user: SocketIOUser
     let session: Session.ID
     let endsAt: Date
@@ -25,6 +27,7 @@ final class SocketIOSocket {
     ) {
         self.number = number
         self.handle = handle
+        address = handle.address
         self.user = user
         self.session = session
         self.endsAt = endsAt
