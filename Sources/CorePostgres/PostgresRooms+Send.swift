@@ -36,48 +36,85 @@ extension PostgresRooms {
         """
     }
 
-    /// A text without body and file is one that was deleted. The sub-selects give one value each, by key: an EXISTS may
-    /// be planned as a scan of the whole table.
     private static func insert(_ drafts: [Message.Draft]) -> SQL {
+        drafts.allSatisfy(\.isPlain) ? insertPlain(drafts) : insertAny(drafts)
+    }
+
+    /// Texts without files, as nearly all batches are: nothing but membership is to be asked.
+    private static func insertPlain(_ drafts: [Message.Draft]) -> SQL {
         """
         WITH input AS MATERIALIZED (
-          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.kind, t.target_seq, t.body, t.media_id,
-                 row_number() OVER (PARTITION BY t.room_id, t.sender_id, t.client_id ORDER BY t.ord) AS copy,
-                 (SELECT r.last_seq FROM rooms r
-                   WHERE r.id = t.room_id AND EXISTS (
-                     SELECT FROM room_members rm
-                     WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id)) AS base,
-                 (SELECT m.seq FROM messages m
-                   WHERE m.room_id = t.room_id AND m.sender_id = t.sender_id AND m.client_id = t.client_id) AS old_seq,
-                 CASE WHEN t.target_seq IS NOT NULL THEN
+          SELECT \(Self.known), NULL AS refusal
+          FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
+                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[])
+            WITH ORDINALITY AS t (room_id, sender_id, client_id, body, ord)
+          CROSS JOIN (SELECT 'text' AS kind, NULL::bigint AS target_seq, NULL::bigint AS media_id) AS k
+        ), fresh AS MATERIALIZED (
+          SELECT \(Self.numbered)
+        \(Self.written)
+        """
+    }
+
+    /// A text without body and file is one that was deleted. The sub-selects give one value each, by key: an EXISTS may
+    /// be planned as a scan of the whole table.
+    private static func insertAny(_ drafts: [Message.Draft]) -> SQL {
+        """
+        WITH input AS MATERIALIZED (
+          SELECT \(Self.known),
+                 CASE WHEN k.target_seq IS NOT NULL THEN
                    CASE WHEN (SELECT m.seq FROM messages m
-                               WHERE m.room_id = t.room_id AND m.seq = t.target_seq AND m.sender_id = t.sender_id
+                               WHERE m.room_id = t.room_id AND m.seq = k.target_seq AND m.sender_id = t.sender_id
                                  AND m.kind = 'text' AND (m.body <> '' OR m.media_id IS NOT NULL)) IS NULL
                         THEN 'target'
-                        WHEN t.kind = 'edit' AND (
+                        WHEN k.kind = 'edit' AND (
                           SELECT count(*) FROM messages e
-                          WHERE e.room_id = t.room_id AND e.target_seq = t.target_seq) >= \(Message.editsMax)
+                          WHERE e.room_id = t.room_id AND e.target_seq = k.target_seq) >= \(Message.editsMax)
                         THEN 'edits' END
-                 WHEN t.media_id IS NOT NULL THEN
+                 WHEN k.media_id IS NOT NULL THEN
                    CASE WHEN (SELECT f.id FROM media f
-                               WHERE f.id = t.media_id AND f.owner_id = t.sender_id AND f.kind = 'attachment'
+                               WHERE f.id = k.media_id AND f.owner_id = t.sender_id AND f.kind = 'attachment'
                                  AND f.state <> 'rejected') IS NULL
                         THEN 'media' END
                  END AS refusal
           FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
-                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.kind))::text[],
-                      \(drafts.map(\.targetSeq))::bigint[], \(drafts.map(\.body))::text[],
+                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[],
+                      \(drafts.map(\.kind))::text[], \(drafts.map(\.targetSeq))::bigint[],
                       \(drafts.map(\.mediaID))::bigint[])
-            WITH ORDINALITY AS t (room_id, sender_id, client_id, kind, target_seq, body, media_id, ord)
+            WITH ORDINALITY AS t (room_id, sender_id, client_id, body, kind, target_seq, media_id, ord)
+          CROSS JOIN LATERAL (SELECT t.kind, t.target_seq, t.media_id) AS k
         ), fresh AS MATERIALIZED (
-          SELECT i.room_id, i.sender_id, i.client_id, i.kind, i.target_seq, i.body, i.media_id, i.ord,
-                 i.base + row_number() OVER (PARTITION BY i.room_id ORDER BY i.ord) AS seq
-          FROM input i
-          WHERE i.base IS NOT NULL AND i.old_seq IS NULL AND i.copy = 1 AND i.refusal IS NULL
+          SELECT \(Self.numbered)
             AND (i.target_seq IS NULL OR NOT i.ord > ANY (ARRAY(
               SELECT d.ord FROM input d
               WHERE d.room_id = i.room_id AND d.target_seq = i.target_seq AND d.kind = 'delete'
                 AND d.old_seq IS NULL AND d.copy = 1 AND d.refusal IS NULL)))
+        \(Self.written)
+        """
+    }
+
+    /// Of each draft `t` of the kind `k`, and what the room knows of it.
+    private static let known: SQL =
+        """
+        t.ord, t.room_id, t.sender_id, t.client_id, t.body, k.kind, k.target_seq, k.media_id,
+        row_number() OVER (PARTITION BY t.room_id, t.sender_id, t.client_id ORDER BY t.ord) AS copy,
+        (SELECT r.last_seq FROM rooms r
+          WHERE r.id = t.room_id AND EXISTS (
+            SELECT FROM room_members rm
+            WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id)) AS base,
+        (SELECT m.seq FROM messages m
+          WHERE m.room_id = t.room_id AND m.sender_id = t.sender_id AND m.client_id = t.client_id) AS old_seq
+        """
+
+    private static let numbered: SQL =
+        """
+        i.room_id, i.sender_id, i.client_id, i.kind, i.target_seq, i.body, i.media_id, i.ord,
+               i.base + row_number() OVER (PARTITION BY i.room_id ORDER BY i.ord) AS seq
+        FROM input i
+        WHERE i.base IS NOT NULL AND i.old_seq IS NULL AND i.copy = 1 AND i.refusal IS NULL
+        """
+
+    private static let written: SQL =
+        """
         ), bumped AS (
           UPDATE rooms r SET last_seq = f.seq
           FROM (SELECT room_id, max(seq) AS seq FROM fresh GROUP BY room_id) f
@@ -99,7 +136,6 @@ extension PostgresRooms {
           AND i.base IS NOT NULL
         ORDER BY i.ord
         """
-    }
 
     /// After the insert, and only where something is to be deleted: of a text whose deletion is stored nothing stays,
     /// in its edits neither, and the addresses of its file that were given out are worthless. Done twice does no harm.
@@ -137,4 +173,8 @@ extension PostgresRooms {
         case let word: Message.Refusal(rawValue: word).map { .refused($0) } ?? .forbidden
         }
     }
+}
+
+extension Message.Draft {
+    fileprivate var isPlain: Bool { kind == .text && mediaID == nil }
 }
