@@ -3,10 +3,8 @@
 import hashlib
 import os
 import socket
-import subprocess
-import time
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Iterator
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,80 +14,31 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from images import png, size
+from lone_site import UNAVAILABLE, LoneSite
 from object_store import Bucket, ObjectStore
 from pdf import curriculum_vitae
-from people import Person, new_word
+from people import Person
 from s3_proxy import Passed, Proxy
-from stack import ROOT, Process, Stack, free_ports
+from stack import Process, Stack, free_ports
 from waiting import until
 
-UNAVAILABLE = "Files cannot be stored or read at the moment. Try again later."
-ANSWER_SECONDS_MAX = 10
-
-
-class Site:
-    """A gateway and a worker on a database and a bucket of their own."""
+class Site(LoneSite):
+    """On a bucket, behind a proxy."""
 
     def __init__(self, stack: Stack, folder: Path, bucket: Bucket):
-        self.stack = stack
         self.bucket = bucket
         self.proxy = Proxy(bucket.endpoint)
         self.scratch = folder / "scratch"
-        self.database = f"martlet_bucket_{os.getpid()}"
         secret = folder / "s3-secret"
         secret.write_text(bucket.secret_key + "\n")
-        port, admin, worker_admin = free_ports(3)
-        self.base = f"http://127.0.0.1:{port}"
-        self.admin = f"http://127.0.0.1:{admin}"
-        self.environment = {
-            **stack.environment,
-            "MARTLET_DATABASE_URL": f"{stack.server_url.rpartition('/')[0]}/{self.database}",
-            "MARTLET_STORE": f"s3://{bucket.bucket}/media/x?endpoint={self.proxy.url}&region={bucket.region}",
+        store = f"s3://{bucket.bucket}/media/x?endpoint={self.proxy.url}&region={bucket.region}"
+        settings = {
+            "MARTLET_STORE": store,
             "MARTLET_S3_ACCESS_KEY": bucket.access_key,
             "MARTLET_S3_SECRET_KEY_FILE": str(secret),
             "MARTLET_SCRATCH": str(self.scratch),
-            "MARTLET_HTTP_ADDRESS": f"127.0.0.1:{port}",
         }
-
-        def service(name: str, admin: int) -> Process:
-            environment = {**self.environment, "MARTLET_ADMIN_ADDRESS": f"127.0.0.1:{admin}"}
-            return Process(
-                f"bucket-{name}", [str(stack.binaries / f"martlet-{name}")], environment,
-                f"http://127.0.0.1:{admin}/readyz", folder,
-            )
-
-        self.gateway = service("gateway", admin)
-        self.worker = service("worker", worker_admin)
-
-    def start(self) -> None:
-        self.stack.sql(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)", "postgres")
-        self.stack.sql(f"CREATE DATABASE {self.database}", "postgres")
-        self.martlet("migrate")
-        for process in (self.gateway, self.worker):
-            process.start()
-        for process in (self.gateway, self.worker):
-            process.wait_ready()
-
-    def stop(self) -> None:
-        for process in (self.gateway, self.worker):
-            if process.child:
-                process.stop()
-        self.stack.sql(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)", "postgres")
-
-    def martlet(self, *arguments: str, **more: str) -> subprocess.CompletedProcess:
-        program = str(self.stack.binaries / "martlet")
-        environment = {**os.environ, **self.environment, **more}
-        return subprocess.run(
-            [program, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60
-        )
-
-    def readiness(self) -> tuple[int, str]:
-        answer = requests.get(f"{self.admin}/readyz", timeout=10)
-        return answer.status_code, answer.text
-
-    def metric(self, name: str) -> float:
-        lines = requests.get(f"{self.admin}/metrics", timeout=10).text.splitlines()
-        return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+        super().__init__(stack, folder, "bucket", settings)
 
     def objects(self) -> set[str]:
         return set(self.bucket.keys())
@@ -97,23 +46,6 @@ class Site:
     def leftovers(self) -> list[str]:
         """What lies in the scratch folder, and in parts at the S3."""
         return [str(path) for path in self.scratch.rglob("*")] + self.bucket.uploads()
-
-    def upload(self, somebody: Person, name: str, content: bytes, kind: str) -> dict[str, Any]:
-        file = somebody.ask("POST", "/api/upload", 200, files=[("files", (name, content, kind))])[0]
-
-        def look() -> dict[str, Any] | None:
-            now = somebody.get(f"/api/upload/files/{file['id']}")
-            return None if "state" in now else now
-
-        return file if "state" not in file else until(look, "the file has been looked at")
-
-    def refused(self, somebody: Person) -> None:
-        begin = time.monotonic()
-        files = [("files", ("a.png", png(10, 10), "image/png"))]
-        answer = somebody.http.post(f"{self.base}/api/upload", files=files, timeout=60)
-        assert answer.status_code == 503 and answer.json()["error"]["message"] == UNAVAILABLE
-        assert int(answer.headers["Retry-After"]) > 0
-        assert time.monotonic() - begin < ANSWER_SECONDS_MAX
 
 
 @pytest.fixture(scope="module")
