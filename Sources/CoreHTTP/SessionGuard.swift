@@ -10,7 +10,8 @@ import Synchronization
 /// database is away.
 public final class SessionGuard: Sendable {
     public static let staleSecondsMax = 5.0
-    static let pollSeconds = 1.0
+    /// Where nothing wakes, an end is known after this and a query: that is to be within a second everywhere.
+    static let pollSeconds = 0.5
 
     private struct State {
         var ended: [Session.ID: Date] = [:]
