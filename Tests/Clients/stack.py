@@ -208,11 +208,14 @@ class Stack:
         process = Process(name, command, environment, f"http://127.0.0.1:{admin}/readyz", self.folder)
         return process, f"http://127.0.0.1:{port}"
 
-    def start(self) -> None:
+    def create_database(self) -> None:
         (self.folder / "store").mkdir()
         self.sql(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)", "postgres")
         self.sql(f"CREATE DATABASE {self.database}", "postgres")
         self.martlet("migrate")
+
+    def start(self) -> None:
+        self.create_database()
         for process in self.processes[:-1]:
             process.start()
         for process in self.processes[:-1]:

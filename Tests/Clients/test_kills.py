@@ -1,41 +1,34 @@
 """Any process may be killed at any moment; what was acknowledged is there afterwards."""
 
-import os
 import signal
 import threading
-from pathlib import Path
 from typing import Callable, Iterator
 
 import pytest
 import requests
 
 from chat import Chat
+from chatstack import Cluster
 from inbox import Inbox
 from people import Person, new_word
-from stack import ROOT, Stack, free_ports
-from test_ops import run
+from stack import Stack
 from waiting import until
 
 FRESH_SECONDS_MAX = 60  # For a lease to run out and the item to be taken up by the next worker.
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """A PostgreSQL of these tests' own: its folder and port, as it is killed too."""
-    folder = tmp_path_factory.mktemp("kills")
-    for parent in [folder, *folder.parents][:3]:
-        parent.chmod(parent.stat().st_mode | 0o011)  # Root's cluster belongs to the user postgres.
-    place, port = str(folder / "cluster"), str(free_ports(1)[0])
-    run(str(ROOT / "ops/scripts/postgres"), "start", place, port)
-    yield place, port
-    run(str(ROOT / "ops/scripts/postgres"), "remove", place)
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL of these tests' own, as it is killed too."""
+    own = Cluster()
+    yield own
+    own.remove()
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, cluster: tuple[str, str]) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> Iterator[Stack]:
     """Instead of the stack that the other tests share."""
-    url = run(str(ROOT / "ops/scripts/postgres"), "url", cluster[0])
-    running = Stack(tmp_path_factory.mktemp("stack"), url)
+    running = Stack(tmp_path_factory.mktemp("stack"), cluster.url)
     try:
         running.start()
         yield running
@@ -119,15 +112,14 @@ def test_a_killed_front_door_loses_nothing_that_was_acknowledged(stack: Stack, r
 
 
 def test_a_killed_postgres_means_503_for_a_while_and_loses_nothing(
-    stack: Stack, representative: Person, cluster: tuple[str, str], accepted: Callable, chat: Callable[..., Chat]
+    stack: Stack, representative: Person, cluster: Cluster, accepted: Callable, chat: Callable[..., Chat]
 ) -> None:
     them = accepted()
     talking = chat(them.applicant, 0)
     talking.say(them.room, "before", "before")
     talking.wait("ack", id="before")
     with Load(representative) as load:
-        server = int((Path(cluster[0]) / "data/postmaster.pid").read_text().splitlines()[0])
-        os.kill(server, signal.SIGKILL)
+        cluster.crash(signal.SIGKILL)
 
         def told() -> bool:
             url = f"{stack.base}/api/jobs/search?q=engineer"
@@ -135,7 +127,7 @@ def test_a_killed_postgres_means_503_for_a_while_and_loses_nothing(
             return answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
 
         until(told, "the gateway says that it cannot", 30)
-        run(str(ROOT / "ops/scripts/postgres"), "start", *cluster)
+        cluster.start()
         load.wait_for_more()
     assert missing(stack, load.acknowledged) == ""
     assert set(load.refused) <= {503}, load.refused
