@@ -13,10 +13,8 @@ public struct ChatConfiguration: Sendable {
     public let address: SocketAddress
     /// Nil: the other chats pass nothing on to this one.
     public let internalPort: InternalPort?
-    public let databaseURL: Secret
+    public let database: DatabaseSettings
     public let keys: SigningKeys
-    /// Off: nothing listens or notifies; polling does it all, slower.
-    public let notify: Bool
     public let instance: String
     public let limits: ChatLimits
     /// Proxies whose word about a client's address counts.
@@ -25,8 +23,7 @@ public struct ChatConfiguration: Sendable {
     public init(_ environment: inout Environment) throws {
         address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8082")
         internalPort = InternalPort.read(&environment)
-        databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
-        notify = environment.bool("MARTLET_NOTIFY", default: true)
+        database = DatabaseSettings(&environment)
         let name = environment.string("MARTLET_INSTANCE", default: Self.ownName)
         if !name.unicodeScalars.allSatisfy(Self.isPlain) || name.utf8.count > Self.instanceLengthMax {
             environment.mistake(

@@ -8,11 +8,9 @@ import ServiceKit
 /// The gateway's settings, read once.
 public struct GatewayConfiguration: Sendable {
     public let address: SocketAddress
-    public let databaseURL: Secret
+    public let database: DatabaseSettings
     public let keys: SigningKeys
     public let trusted: TrustedNetworks
-    /// Off: nothing listens or notifies; polling does it all, slower.
-    public let notify: Bool
     public let openAPI: [UInt8]
     public let signInFailuresPerMinute: Int
     public let registrationsPerMinute: Int
@@ -24,8 +22,7 @@ public struct GatewayConfiguration: Sendable {
 
     public init(_ environment: inout Environment) throws {
         address = environment.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8081")
-        databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
-        notify = environment.bool("MARTLET_NOTIFY", default: true)
+        database = DatabaseSettings(&environment)
         signInFailuresPerMinute = environment.int("MARTLET_SIGN_IN_FAILURES_PER_MINUTE", default: 10, in: 1...10_000)
         registrationsPerMinute = environment.int("MARTLET_REGISTRATIONS_PER_MINUTE", default: 60, in: 1...100_000)
         accountSettings = AccountSettings(&environment)

@@ -12,6 +12,8 @@ public protocol OperatorBackend: Sendable {
     func migrator(directory: String) throws -> any SchemaMigrator
     /// - Throws: when the database does not answer.
     func ping() async throws
+    /// Why the database cannot be used, in a sentence for the operator, where that is known.
+    var obstacle: String? { get }
     func close() async
 }
 
@@ -28,7 +30,7 @@ public struct Operator: Sendable {
     let environment: [String: String]
     let terminal: Terminal
     let now: @Sendable () -> Date
-    let connect: @Sendable (_ databaseURL: String) throws -> any OperatorBackend
+    let connect: @Sendable (_ database: DatabaseSettings) throws -> any OperatorBackend
     /// What a server says first. Replaced in tests.
     var greeting: @Sendable (_ host: String, _ port: Int, _ waitsForWords: Bool) async throws -> String = {
         try await Greeting.ask(host: $0, port: $1, waitsForWords: $2)
@@ -38,7 +40,7 @@ public struct Operator: Sendable {
     ///   when the URL is not one.
     public init(
         environment: [String: String], terminal: Terminal = .standard, now: @escaping @Sendable () -> Date = { Date() },
-        connect: @escaping @Sendable (_ databaseURL: String) throws -> any OperatorBackend
+        connect: @escaping @Sendable (_ database: DatabaseSettings) throws -> any OperatorBackend
     ) {
         self.environment = environment
         self.terminal = terminal
@@ -108,20 +110,32 @@ public struct Operator: Sendable {
     /// Opens the backend for `body`, and closes it whatever happens.
     func withBackend<T>(_ body: (any OperatorBackend) async throws -> T) async throws -> T {
         var settings = Environment(environment)
-        let url = settings.value("MARTLET_DATABASE_URL")
-        if url == nil { settings.mistake("MARTLET_DATABASE_URL is not set; it says where the database is") }
+        let database = DatabaseSettings(&settings)
+        if database.isPooled, database.directURL == nil {
+            settings.mistake(
+                "MARTLET_DATABASE_DIRECT_URL is not set: this command needs PostgreSQL itself, not a pooler before it")
+        }
         try settings.check()
         let backend: any OperatorBackend
         do {
-            backend = try connect(url ?? "")
+            backend = try connect(database)
         } catch {
-            throw ConfigurationError(["MARTLET_DATABASE_URL: \(error)"])
+            let names = ["MARTLET_DATABASE_URL"] + (database.directURL == nil ? [] : ["MARTLET_DATABASE_DIRECT_URL"])
+            throw ConfigurationError(["\(names.joined(separator: " or ")): \(error)"])
         }
         let result: Result<T, any Error>
-        do { result = .success(try await body(backend)) } catch { result = .failure(error) }
+        do {
+            result = .success(try await body(backend))
+        } catch {
+            result = .failure(backend.obstacle.map(Obstacle.init) ?? error)
+        }
         await backend.close()
         return try result.get()
     }
+}
+
+struct Obstacle: Error, CustomStringConvertible {
+    let description: String
 }
 
 /// One command of `martlet`.

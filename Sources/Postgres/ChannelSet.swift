@@ -1,3 +1,4 @@
+import Cpq
 import EventLoop
 
 /// What the parts of one loop's share of the driver have in common.
@@ -61,7 +62,8 @@ final class ChannelSet {
 
     private func open(_ parameters: [(keyword: String, value: String)]) {
         let events = Channel.Events(
-            ready: { [unowned self] _ in
+            ready: { [unowned self] channel in
+                if let reason = foreign(channel) { return channel.lose(reason) }
                 isOpening = false
                 context.log(PostgresEvent(.connected, lane))
                 onReady()
@@ -76,6 +78,17 @@ final class ChannelSet {
         let channel = Channel(on: context.loop, pipeline: pipeline(), executed: context.executed, events: events)
         channels.append(channel)
         channel.open(parameters, milliseconds: UInt64(context.configuration.connectMilliseconds))
+    }
+
+    /// Why the session is not as its start-up options would have it: a pooler has dropped them.
+    private func foreign(_ channel: Channel) -> String? {
+        let configuration = context.configuration
+        guard !configuration.isPooled, lane == .short || lane == .long, let raw = channel.connection.raw,
+            !(configuration.parameters["options"] ?? "").contains("default_transaction_read_only"),
+            // Told by PostgreSQL 14 and later without being asked (PostgreSQL manual, 55.2.7).
+            let setting = PQparameterStatus(raw, "default_transaction_read_only"), String(cString: setting) != "on"
+        else { return nil }
+        return PoolerSign.dropped
     }
 
     private func lost(_ channel: Channel, _ reason: String, _ actions: [Pipeline<QueryResult>.Action]) {
@@ -94,7 +107,8 @@ final class ChannelSet {
     private func failed(_ reason: String) {
         isOpening = false
         let pause = backoff.next(random: context.random())
-        context.log(PostgresEvent(.connectFailed, lane, reason: reason, retryMilliseconds: pause))
+        let kind: PostgresEvent.Kind = PoolerSign.isIn(reason) ? .poolerMet : .connectFailed
+        context.log(PostgresEvent(kind, lane, reason: reason, retryMilliseconds: pause))
         let timer = LoopTimer(on: context.loop) { [weak self] in
             self?.retry = nil
             self?.onReady()

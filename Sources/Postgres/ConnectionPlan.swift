@@ -95,7 +95,7 @@ struct ConnectionPlan: Sendable {
     func parameters(_ resolved: [String: String], for lane: LaneKind) -> [(keyword: String, value: String)] {
         var parameters = resolved
         parameters["application_name"] = "\(configuration.applicationName)/\(lane.rawValue)"
-        if configuration.sendsOptions {
+        if !configuration.isPooled {
             let own = settings(for: lane).map { "-c \($0.name)=\(Self.escape($0.value))" }
             // What the URL says comes last, and so holds.
             parameters["options"] = (own + [parameters["options"] ?? ""]).joined(separator: " ")

@@ -21,6 +21,8 @@ public final class Database: Sendable {
     let loops: LoopGroup
     let placement: Placement
     let resolver: Resolver
+    /// The way to sessions of one's own; nil when there is only a pooler.
+    let direct: (configuration: PostgresConfiguration, resolver: Resolver)?
     let random: @Sendable () -> Double
     let log: @Sendable (PostgresEvent) -> Void
     private let executed = Counter()
@@ -40,6 +42,7 @@ public final class Database: Sendable {
         self.log = log
         let resolver = Resolver(ConnectionPlan(configuration))
         self.resolver = resolver
+        direct = configuration.direct.map { ($0, Resolver(ConnectionPlan($0))) }
         let executed = executed
         let count = loops.loops.count
         let homes = loops.loops.map { loop in

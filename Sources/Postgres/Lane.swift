@@ -22,7 +22,7 @@ final class Lane {
         self.shape = shape
         self.context = context
         let isRead = kind == .short || kind == .long
-        let capacity = context.configuration.preparesStatements ? StatementCache.namesMax : 0
+        let capacity = context.configuration.isPooled ? 0 : StatementCache.namesMax
         set = ChannelSet(kind, max: shape.channelsMax, context: context) {
             Pipeline(answersEarly: isRead, mayRetry: true, statements: StatementCache(capacity: capacity))
         }

@@ -20,7 +20,7 @@ final class LeaseLane {
 
     init(channelsMax: Int, context: LaneContext) {
         self.context = context
-        let capacity = context.configuration.preparesStatements ? StatementCache.namesMax : 0
+        let capacity = context.configuration.isPooled ? 0 : StatementCache.namesMax
         set = ChannelSet(.leased, max: channelsMax, context: context) {
             Pipeline(answersEarly: false, mayRetry: false, statements: StatementCache(capacity: capacity))
         }

@@ -42,7 +42,8 @@ extension Database {
     ///   - advisoryLock: the key of a lock that the connection holds as long as it lives; others see by it, in
     ///     `pg_locks`, that this process does. It is shared, so that a new connection does not wait until the server
     ///     notices that the one before is gone.
-    /// - Throws: `PostgresMisuse.channelName`; `PostgresUnavailable` when the server does not agree in time.
+    /// - Throws: `PostgresMisuse.channelName`, `.noSession` behind a pooler; `PostgresUnavailable` when the server
+    ///   does not agree in time.
     public func listen(
         _ channels: [String], advisoryLock: Int64? = nil,
         onWake: @escaping @Sendable (PostgresNotification) -> Void,
@@ -53,8 +54,10 @@ extension Database {
                 (1...Listener.channelBytesMax).contains($0.utf8.count) && !$0.utf8.contains(0)
             })
         else { throw PostgresMisuse.channelName }
+        guard let direct else { throw PostgresMisuse.noSession }
         let home = ListenerLoop(
-            database: self, loop: loops.loops[0], channels: channels, advisoryLock: advisoryLock, onWake: onWake,
+            database: self, direct: direct, loop: loops.loops[0], channels: channels, advisoryLock: advisoryLock,
+            onWake: onWake,
             onReconnect: onReconnect)
         listeners.withLock { $0.append(home) }
         do {
@@ -92,12 +95,13 @@ actor ListenerLoop {
     private var failure: String?
 
     init(
-        database: Database, loop: EventLoop, channels: [String], advisoryLock: Int64?,
+        database: Database, direct: (configuration: PostgresConfiguration, resolver: Resolver), loop: EventLoop,
+        channels: [String], advisoryLock: Int64?,
         onWake: @escaping @Sendable (PostgresNotification) -> Void, onReconnect: @escaping @Sendable () -> Void
     ) {
         self.loop = loop
-        configuration = database.configuration
-        resolver = database.resolver
+        configuration = direct.configuration
+        resolver = direct.resolver
         random = database.random
         log = database.log
         self.onWake = onWake
@@ -215,7 +219,10 @@ actor ListenerLoop {
         connection = nil
         isListening = false
         let pause = backoff.next(random: random())
-        log(PostgresEvent(.connectionLost, .listen, reason: reason, retryMilliseconds: pause))
+        log(
+            PostgresEvent(
+                PoolerSign.isIn(reason) ? .poolerMet : .connectionLost, .listen, reason: reason,
+                retryMilliseconds: pause))
         let timer = LoopTimer(on: loop) { self.retryNow() }
         timer.start(milliseconds: pause)
         retry = timer

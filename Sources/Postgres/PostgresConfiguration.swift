@@ -36,24 +36,44 @@ public struct PostgresConfiguration: Sendable {
 
     /// Shown in `pg_stat_activity`, followed by `/` and the lane.
     public var applicationName = "martlet"
-    /// False behind a pooler that gives each transaction another server connection: nothing is prepared.
-    public var preparesStatements = true
-    /// False behind a pooler that refuses start-up options: timeouts and read-only lanes are then the pooler's to set.
-    public var sendsOptions = true
+    /// A pooler gives each transaction another server connection. Nothing is prepared then, no start-up options are
+    /// sent (the timeouts and read-only lanes are the role's to set), and no connection is a session.
+    public var isPooled: Bool
 
     /// libpq's keywords as the URL gave them.
     private(set) var parameters: [String: String]
+    /// Those of the server itself, where another way leads past a pooler.
+    private var directParameters: [String: String]?
 
-    /// - Parameter url: `postgres://user:password@host:port/database?…`, or libpq's `host=… dbname=…` form
-    ///   (PostgreSQL manual, 34.1.1).
-    public init(url: String) throws(PostgresConfigurationError) {
+    /// - Parameters:
+    ///   - url: `postgres://user:password@host:port/database?…`, or libpq's `host=… dbname=…` form
+    ///     (PostgreSQL manual, 34.1.1).
+    ///   - directURL: the same of the server itself, for what needs a session of its own; nil: the same way.
+    ///   - isPooled: whether a transaction pooler answers at `url`.
+    public init(url: String, directURL: String? = nil, isPooled: Bool = false) throws(PostgresConfigurationError) {
+        parameters = try Self.parse(url)
+        if let directURL { directParameters = try Self.parse(directURL) }
+        self.isPooled = isPooled
+    }
+
+    /// The way to sessions, for LISTEN and advisory locks; nil when there is only the pooler.
+    public var direct: PostgresConfiguration? {
+        guard let directParameters else { return isPooled ? nil : self }
+        var other = self
+        other.parameters = directParameters
+        other.directParameters = nil
+        other.isPooled = false
+        return other
+    }
+
+    private static func parse(_ url: String) throws(PostgresConfigurationError) -> [String: String] {
         guard !url.isEmpty else { throw PostgresConfigurationError("the connection string is empty") }
         guard !url.utf8.contains(0) else { throw PostgresConfigurationError("the connection string has a NUL in it") }
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(url, &message) else {
             defer { PQfreemem(message) }
             let text = message.map { String(cString: $0) } ?? ""
-            throw PostgresConfigurationError(Self.withoutQuotes(text))
+            throw PostgresConfigurationError(withoutQuotes(text))
         }
         defer { PQconninfoFree(options) }
         var parameters: [String: String] = [:]
@@ -62,7 +82,7 @@ public struct PostgresConfiguration: Sendable {
             if let value = option.pointee.val { parameters[String(cString: keyword)] = String(cString: value) }
             option += 1
         }
-        self.parameters = parameters
+        return parameters
     }
 
     /// What libpq quotes may be the password.
@@ -82,6 +102,7 @@ public struct PostgresConfiguration: Sendable {
         }
         var other = self
         other.parameters["dbname"] = database
+        other.directParameters?["dbname"] = database
         return other
     }
 }

@@ -112,6 +112,8 @@ public enum PostgresMisuse: Error, Sendable, Equatable {
     case bindsNotAllowed
     /// The statement is a COPY, or not one where COPY was asked for.
     case copy
+    /// Behind a transaction pooler no connection is a session, and no other way to the server is known.
+    case noSession
     /// A channel's name has 1 to 63 bytes and there are 1 to `Listener.channelsMax` of them.
     case channelName
 }

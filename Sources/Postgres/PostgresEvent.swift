@@ -4,6 +4,8 @@ public struct PostgresEvent: Sendable {
     public enum Kind: String, Sendable {
         case connected
         case connectFailed = "connect_failed"
+        /// Failed, because there is a pooler of which the configuration does not know.
+        case poolerMet = "pooler_met"
         case connectionLost = "connection_lost"
         case listening
     }

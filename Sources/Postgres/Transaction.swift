@@ -102,6 +102,10 @@ extension Database {
         _ body: (Transaction) async throws -> T
     ) async throws -> T {
         var opening = [isolation.begin]
+        // Behind a pooler the sessions have no limits of ours, so the transaction brings them.
+        let isPooled = configuration.isPooled
+        let lockMilliseconds = lockMilliseconds ?? (isPooled ? configuration.lockMilliseconds : nil)
+        let statementMilliseconds = statementMilliseconds ?? (isPooled ? configuration.leasedMilliseconds : nil)
         if let lockMilliseconds {
             opening.append("SELECT set_config('lock_timeout', \(String(lockMilliseconds)), true)")
         }

@@ -7,7 +7,7 @@ import Transfer
 public struct WorkerConfiguration: Sendable {
     public static let mailsAtOnceMax = 64
 
-    public let databaseURL: Secret
+    public let database: DatabaseSettings
     public let keys: SigningKeys
     public let publicURL: String
     /// Where mails send people; `{id}` stands for the posting's number.
@@ -17,7 +17,6 @@ public struct WorkerConfiguration: Sendable {
     /// Nil: mails wait in the queue.
     public let smtp: SMTPClient.Configuration?
     public let from: MailMessage.Mailbox
-    public let notify: Bool
     /// Shown in the queue as the holder of leases.
     public let name: String
     public let mediaChildren: Int
@@ -27,11 +26,10 @@ public struct WorkerConfiguration: Sendable {
     public var mailDomain: String { from.address.split(separator: "@").last.map(String.init) ?? "localhost" }
 
     public init(_ environment: inout Environment) throws {
-        databaseURL = environment.secret("MARTLET_DATABASE_URL", bytesMin: 1)
+        database = DatabaseSettings(&environment)
         publicURL = environment.webURL("MARTLET_PUBLIC_URL")
         postingURL = environment.string("MARTLET_POSTING_URL", default: publicURL + "/api/jobs/{id}")
         resetURL = environment.webURL("MARTLET_RESET_URL", default: publicURL + "/reset-password")
-        notify = environment.bool("MARTLET_NOTIFY", default: true)
         name = environment.string("MARTLET_INSTANCE", default: "worker-\(ProcessInfo.processInfo.processIdentifier)")
         mediaChildren = environment.int("MARTLET_MEDIA_CHILDREN", default: 2, in: 1...64)
         mailsAtOnce = environment.int("MARTLET_MAILS_AT_ONCE", default: 8, in: 1...Self.mailsAtOnceMax)

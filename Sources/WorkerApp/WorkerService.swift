@@ -177,7 +177,7 @@ public enum WorkerService {
                     context.log.warning("mail is off: MARTLET_SMTP_URL is not set, and mails wait")
                 }
                 await worker.start()
-                guard configuration.notify else { return }
+                guard configuration.database.notify else { return }
                 listening.begin {
                     while !Task.isCancelled {
                         do {

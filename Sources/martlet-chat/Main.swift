@@ -16,9 +16,9 @@ enum Main {
     private static func build(_ configuration: ChatConfiguration, _ context: ServiceContext) throws -> Service {
         let log = context.log.with(["instance": .string(configuration.instance)])
         let database = Database(
-            try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops,
+            try Startup.database(configuration.database), loops: context.loops,
             log: { Startup.write($0, to: log) })
-        let notify = configuration.notify
+        let notify = configuration.database.notify
         let instance = ChatInstance(
             configuration, instances: PostgresChatInstances(db: database), context: context, log: log)
         let guardian = SessionGuard(

@@ -21,11 +21,17 @@ enum Startup {
         }
     }
 
+    static func database(_ settings: DatabaseSettings) throws -> PostgresConfiguration {
+        try PostgresConfiguration(
+            url: settings.url.value, directURL: settings.directURL?.value, isPooled: settings.isPooled)
+    }
+
     /// A connection that came is news; one that went is a warning.
     static func write(_ event: PostgresEvent, to log: Log) {
         let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
         switch event.kind {
         case .connected, .listening: log.info("database", ["what": kind, "lane": lane])
+        case .poolerMet: log.error(DatabaseSettings.poolerMet, ["lane": lane, "reason": .string(event.reason)])
         case .connectFailed, .connectionLost: log.warning("database", ["what": kind, "lane": lane])
         }
     }

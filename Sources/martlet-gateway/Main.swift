@@ -27,9 +27,9 @@ enum Main {
     ) throws -> Service {
         let log = context.log
         let database = Database(
-            try Startup.database(configuration.databaseURL.value), loops: context.loops,
+            try Startup.database(configuration.database), loops: context.loops,
             log: { Startup.write($0, to: log) })
-        let notify = configuration.notify
+        let notify = configuration.database.notify
         let sessions = PostgresSessions(db: database, notify: notify)
         let guardian = SessionGuard(sessions: sessions, clock: context.clock, log: log)
         let store = Startup.watch(opened.store, context)

@@ -20,7 +20,9 @@ enum Startup {
 
     /// Values whose rules the modules know that use them: told together with all other mistakes.
     static func verify(_ environment: inout Environment) {
-        environment.verify("MARTLET_DATABASE_URL") { _ = try PostgresConfiguration(url: $0) }
+        for name in ["MARTLET_DATABASE_URL", "MARTLET_DATABASE_DIRECT_URL"] {
+            environment.verify(name) { _ = try PostgresConfiguration(url: $0) }
+        }
     }
 
     static func watch(_ store: any WorkingStore, _ context: ServiceContext) -> WatchedStore {
@@ -46,8 +48,9 @@ enum Startup {
 
     /// Nobody waits longer than 5 seconds for a server that is away or silent: a statement has its time, and then the
     /// silence after it.
-    static func database(_ url: String) throws -> PostgresConfiguration {
-        var configuration = try PostgresConfiguration(url: url)
+    static func database(_ settings: DatabaseSettings) throws -> PostgresConfiguration {
+        var configuration = try PostgresConfiguration(
+            url: settings.url.value, directURL: settings.directURL?.value, isPooled: settings.isPooled)
         configuration.writeMilliseconds = 2_500
         configuration.leasedMilliseconds = 2_500
         configuration.lockMilliseconds = 2_000
@@ -61,6 +64,7 @@ enum Startup {
         let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
         switch event.kind {
         case .connected, .listening: log.info("database", ["what": kind, "lane": lane])
+        case .poolerMet: log.error(DatabaseSettings.poolerMet, ["lane": lane, "reason": .string(event.reason)])
         case .connectFailed, .connectionLost:
             log.warning("database", ["what": kind, "lane": lane, "reason": .string(event.reason)])
         }
@@ -70,7 +74,7 @@ enum Startup {
         _ configuration: GatewayConfiguration, _ context: ServiceContext, _ database: Database,
         _ sessions: PostgresSessions, _ guardian: SessionGuard, _ store: WatchedStore
     ) -> GatewayParts {
-        let (notify, quota) = (configuration.notify, configuration.quota)
+        let (notify, quota) = (configuration.database.notify, configuration.quota)
         return GatewayParts(
             users: PostgresUsers(
                 db: database, notify: notify, mailDomain: configuration.mailDomain, quota: quota),

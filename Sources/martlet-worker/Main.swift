@@ -25,19 +25,12 @@ enum Main {
             opened.store, health: context.health, metrics: context.metrics, clock: context.clock, log: context.log)
         let log = context.log
         let db = Database(
-            try PostgresConfiguration(url: configuration.databaseURL.value), loops: context.loops
-        ) { event in
-            log.debug(
-                "database",
-                [
-                    "event": .string(event.kind.rawValue), "lane": .string(event.lane), "reason": .string(event.reason),
-                ])
-        }
+            try Startup.database(configuration.database), loops: context.loops, log: { Startup.write($0, to: log) })
         // The children are shut in by real paths.
         var children = MediaChildPool.Configuration(
             executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: opened.roots)
         children.children = configuration.mediaChildren
-        let notify = configuration.notify
+        let notify = configuration.database.notify
         let parts = WorkerService.Parts(
             queue: PostgresWorkQueue(db: db, notify: notify),
             alerts: PostgresAlerts(db: db, notify: notify, mailDomain: configuration.mailDomain),

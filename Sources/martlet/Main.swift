@@ -7,20 +7,17 @@ import Postgres
 @main
 enum Main {
     static func main() async {
-        let command = Operator(environment: ProcessInfo.processInfo.environment) { url in
-            var configuration = try PostgresConfiguration(url: url)
+        let command = Operator(environment: ProcessInfo.processInfo.environment) { database in
+            var configuration = try PostgresConfiguration(
+                url: database.url.value, directURL: database.directURL?.value, isPooled: database.isPooled)
             configuration.applicationName = "martlet-operator"
             // An import stores several batches at once, and each may take long.
             configuration.leasedMax = 4
             configuration.leasedMilliseconds = 120_000
             configuration.writeMilliseconds = 60_000
             configuration.longMilliseconds = 30_000
-            return PostgresBackend(configuration, notify: notify)
+            return PostgresBackend(configuration, notify: database.notify)
         }
         exit(await command.run(Array(CommandLine.arguments.dropFirst())))
-    }
-
-    private static var notify: Bool {
-        ProcessInfo.processInfo.environment["MARTLET_NOTIFY"]?.lowercased() != "off"
     }
 }

@@ -3,11 +3,17 @@ import CorePostgres
 import EventLoop
 import OperatorApp
 import Postgres
+import ServiceKit
+import Synchronization
 
 /// What the operator's commands work with, on PostgreSQL.
 struct PostgresBackend: OperatorBackend {
     private let loops: LoopGroup
+    /// Past any pooler: migrations and imports need sessions of their own.
     private let database: Database
+    /// What the services use, where it is another way.
+    private let pooled: Database?
+    private let obstacles = Obstacles()
     let imports: any ImportRepository
     let users: any UserRepository
     let companies: any CompanyRepository
@@ -16,7 +22,11 @@ struct PostgresBackend: OperatorBackend {
     init(_ configuration: PostgresConfiguration, notify: Bool) {
         // One loop: the command waits for the database, not for the network.
         loops = LoopGroup(count: 1, name: "operator")
-        database = Database(configuration, loops: loops)
+        let obstacles = obstacles
+        let note: @Sendable (PostgresEvent) -> Void = { if $0.kind == .poolerMet { obstacles.poolerMet() } }
+        // Told apart from a direct way by the caller, who has refused to go on without one.
+        database = Database(configuration.direct ?? configuration, loops: loops, log: note)
+        pooled = configuration.isPooled ? Database(configuration, loops: loops, log: note) : nil
         imports = PostgresImport(db: database, notify: notify)
         users = PostgresUsers(db: database, notify: notify)
         companies = PostgresCompanies(db: database, notify: notify)
@@ -27,10 +37,25 @@ struct PostgresBackend: OperatorBackend {
         Migrator(database: database, files: try MigrationFile.load(directory: directory))
     }
 
-    func ping() async throws { try await database.ping() }
+    var obstacle: String? { obstacles.text }
+
+    func ping() async throws {
+        try await database.ping()
+        try await pooled?.ping()
+    }
 
     func close() async {
+        await pooled?.close()
         await database.close()
         await loops.stop()
     }
+}
+
+/// What connections ran into.
+private final class Obstacles: Sendable {
+    private let met = Mutex(false)
+
+    func poolerMet() { met.withLock { $0 = true } }
+
+    var text: String? { met.withLock { $0 } ? "\(DatabaseSettings.poolerMet)" : nil }
 }

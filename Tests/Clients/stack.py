@@ -93,10 +93,41 @@ class Process:
         return "\n".join(lines[-LOG_LINES_SHOWN:])
 
 
+class Pooler(Process):
+    """pgbouncer, Debian's, in transaction mode before a server."""
+
+    def __init__(self, folder: Path, server_url: str, **more: str):
+        server = urlsplit(server_url)
+        (self.port,) = free_ports(1)
+        user, password = server.username or "postgres", server.password or ""
+        settings = {
+            "listen_addr": "127.0.0.1", "listen_port": str(self.port), "unix_socket_dir": "", "auth_type": "any",
+            "pool_mode": "transaction", "max_client_conn": "500", "default_pool_size": "20", **more,
+        }
+        way = {"host": server.hostname, "port": server.port, "user": user, "password": password}
+        lines = ["[databases]", "* = " + " ".join(f"{name}={value}" for name, value in way.items() if value)]
+        lines += ["[pgbouncer]", *(f"{name} = {value}" for name, value in settings.items())]
+        configuration = folder / "pgbouncer.ini"
+        configuration.touch(0o600)
+        configuration.write_text("\n".join(lines) + "\n")
+        # It refuses to be root, whatever it could do then.
+        command = ["pgbouncer", *(["-u", "postgres"] if os.geteuid() == 0 else []), str(configuration)]
+        super().__init__("pgbouncer", command, {"PATH": f"{os.environ['PATH']}:/usr/sbin"}, "", folder)
+
+    def is_ready(self) -> bool:
+        assert self.child and self.child.poll() is None, self.tail()
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def url(self, database: str) -> str:
+        return f"postgres://postgres@127.0.0.1:{self.port}/{database}?sslmode=disable"
+
+
 class Stack:
     """Everything that `make run` starts, from the debug build, on a database of its own."""
 
-    def __init__(self, folder: Path, server_url: str):
+    def __init__(self, folder: Path, server_url: str, pooler: "Pooler | None" = None, listens: bool = True):
+        """`pooler`: what stands before PostgreSQL; then LISTEN takes the direct way, or nobody listens."""
         self.folder = folder
         self.binaries = ROOT / ".build/debug"
         self.server_url = server_url
@@ -121,6 +152,12 @@ class Stack:
             "MARTLET_SIGN_IN_FAILURES_PER_MINUTE": "1000",
             "MARTLET_ACCOUNT_REQUESTS_PER_MINUTE": "10000",
         }
+        if pooler:
+            common["MARTLET_DATABASE_URL"] = pooler.url(self.database)
+            common["MARTLET_DATABASE_POOLER"] = "transaction"
+            common["MARTLET_DATABASE_DIRECT_URL"] = self.database_url
+        if not listens:
+            common["MARTLET_NOTIFY"] = "off"
         self.environment = common
         self.gateway_urls = [f"http://127.0.0.1:{port}" for port in gateways[0::2]]
         self.chat_bases = [f"http://127.0.0.1:{port}" for port in chats[0::2]]

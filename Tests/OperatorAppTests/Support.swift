@@ -35,6 +35,7 @@ struct TestBackend: OperatorBackend {
         Migrator(database: database, files: try MigrationFile.load(directory: directory))
     }
     func ping() async throws { try await database.ping() }
+    var obstacle: String? { nil }
     func close() async {}
 }
 

@@ -78,7 +78,32 @@ struct ConfigurationTests {
         #expect(options(.short).contains("statement_timeout=100 ") && options(.short).contains("read_only=on"))
         #expect(options(.short).hasSuffix("-c jit=off") && options(.write).contains("lock_timeout=77"))
         #expect(!options(.write).contains("read_only"))
-        configuration.sendsOptions = false
+        configuration.isPooled = true
         #expect(!ConnectionPlan(configuration).parameters([:], for: .short).contains { $0.keyword == "options" })
     }
+
+    @Test("past a pooler there is another way, or none")
+    func direct() throws {
+        let plain = try PostgresConfiguration(url: "postgres://127.0.0.1:1/d")
+        #expect(plain.direct?.description == plain.description)
+        let pooled = try PostgresConfiguration(url: "postgres://127.0.0.1:1/d", isPooled: true)
+        #expect(pooled.direct == nil)
+        var both = try PostgresConfiguration(
+            url: "postgres://127.0.0.1:1/d", directURL: "postgres://127.0.0.1:2/d", isPooled: true)
+        both.lockMilliseconds = 77
+        let direct = try #require(try both.with(database: "e").direct)
+        #expect(direct.description == "postgres @127.0.0.1:2/e" && !direct.isPooled && direct.lockMilliseconds == 77)
+        #expect(direct.direct?.description == direct.description)
+        #expect(throws: PostgresConfigurationError.self) {
+            try PostgresConfiguration(url: "postgres://127.0.0.1:1/d", directURL: "nonsense=", isPooled: true)
+        }
+    }
+
+    @Test(
+        "a pooler is known by what it does to start-up options",
+        arguments: [
+            ("FATAL:  unsupported startup parameter: options", true), (PoolerSign.dropped, true),
+            ("connection refused", false), ("FATAL:  password authentication failed", false),
+        ])
+    func sign(reason: String, isPooler: Bool) { #expect(PoolerSign.isIn(reason) == isPooler) }
 }

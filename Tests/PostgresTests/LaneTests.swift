@@ -275,16 +275,21 @@ struct LaneTests {
 
     @Test("without prepared statements, as behind a pooler, all works the same")
     func unprepared() async throws {
-        let configure: (inout PostgresConfiguration) -> Void = {
-            $0.preparesStatements = false
-            $0.sendsOptions = false
-        }
-        try await withTestDatabase(configure: configure) { db, _ in
+        try await withTestDatabase(configure: { $0.isPooled = true }) { db, _ in
             for number in 0..<3 {
                 #expect(try await db.short.first("SELECT \(number)::int") { try $0.get(0, as: Int.self) } == number)
             }
             let prepared = try await db.short.execute("SELECT 1 FROM pg_prepared_statements")
             #expect(prepared == 0)
+            // No connection is a session there; and a transaction brings the limits that sessions do not have.
+            await #expect(throws: PostgresMisuse.noSession) { try await db.session { _ in } }
+            await #expect(throws: PostgresMisuse.noSession) {
+                try await db.listen(["a"], onWake: { _ in }, onReconnect: {})
+            }
+            let limit = try await db.transaction {
+                try await $0.first("SELECT current_setting('statement_timeout')") { try $0.get(0, as: String.self) }
+            }
+            #expect(limit == "30s")
         }
     }
 

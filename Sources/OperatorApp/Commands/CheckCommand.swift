@@ -43,7 +43,7 @@ enum CheckCommand: Command {
     /// What any service would refuse to start with.
     static func mistakes(_ environment: [String: String]) -> [String] {
         var settings = Environment(environment)
-        if settings.value("MARTLET_DATABASE_URL") == nil { settings.mistake("MARTLET_DATABASE_URL is not set") }
+        _ = DatabaseSettings(&settings)
         _ = settings.webURL("MARTLET_PUBLIC_URL", default: "http://127.0.0.1:8080")
         for name in ["MARTLET_RESET_URL", "MARTLET_CONFIRMED_URL"] where settings.value(name) != nil {
             _ = settings.webURL(name)
@@ -61,7 +61,8 @@ enum CheckCommand: Command {
                 do {
                     try await backend.ping()
                 } catch {
-                    return [Finding(name: "database", standing: .bad, detail: Operator.explain(error))]
+                    let detail = backend.obstacle ?? Operator.explain(error)
+                    return [Finding(name: "database", standing: .bad, detail: detail)]
                 }
                 let reachable = Finding(name: "database", standing: .good, detail: "")
                 do {

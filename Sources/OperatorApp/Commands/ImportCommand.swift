@@ -35,7 +35,11 @@ enum ImportCommand: Command {
             files: files, isFolder: isFolder, format: format, mapping: mapping, terminal: context.terminal,
             asJSON: arguments.has("--json"))
         if arguments.has("--dry-run") { return try await run.perform(storing: nil) }
-        return try await context.withBackend { try await run.perform(storing: $0.imports) }
+        return try await context.withBackend { backend in
+            // A pooler is noticed now, not after all postings.
+            try await backend.ping()
+            return try await run.perform(storing: backend.imports)
+        }
     }
 
     private static func format(_ arguments: Arguments) throws(UsageError) -> SourceFormat? {

@@ -23,6 +23,8 @@ enum MigrateCommand: Command {
         }
         let directory = try directory(arguments, context)
         return try await context.withBackend { backend in
+            // Its sessions would not notice a pooler that shares them out; a ping does.
+            try await backend.ping()
             let migrator = try backend.migrator(directory: directory)
             let asJSON = arguments.has("--json")
             switch action {

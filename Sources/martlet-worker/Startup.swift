@@ -1,0 +1,18 @@
+import Postgres
+import ServiceKit
+
+/// What `main` needs besides wiring.
+enum Startup {
+    static func database(_ settings: DatabaseSettings) throws -> PostgresConfiguration {
+        try PostgresConfiguration(
+            url: settings.url.value, directURL: settings.directURL?.value, isPooled: settings.isPooled)
+    }
+
+    static func write(_ event: PostgresEvent, to log: Log) {
+        let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
+        switch event.kind {
+        case .poolerMet: log.error(DatabaseSettings.poolerMet, ["lane": lane, "reason": .string(event.reason)])
+        default: log.debug("database", ["event": kind, "lane": lane, "reason": .string(event.reason)])
+        }
+    }
+}
