@@ -180,7 +180,7 @@ actor SendBatcher {
     private func answer(_ results: [(Send, Result)]) {
         var answers: [Int: [Answer]] = [:]
         for (send, result) in results { answers[send.hub, default: []].append(Answer(send: send, result: result)) }
-        for (hub, answers) in answers { fronts[hub].answered(answers) }
+        for (hub, answers) in answers where hub < fronts.count { fronts[hub].answered(answers) }
     }
 
     // MARK: Read marks
@@ -223,13 +223,14 @@ actor SendBatcher {
         let changed = Array(Set(list.map(\.room)))
         do {
             let hint = sender.map { WakeHint.text(sender: $0, memberships: changed) }
-            let known = try await rooms.markRead(list, notify: hint)
+            let standing = try await rooms.markRead(list, notify: hint)
             var moved: [ReadMark] = []
-            for (index, isMember) in known.enumerated() {
-                if isMember {
-                    moved.append(list[index])
+            for (index, seq) in standing.enumerated() {
+                let mark = list[index]
+                if let seq {
+                    moved.append(ReadMark(room: mark.room, user: mark.user, seq: seq))
                 } else {
-                    refuse(taken[index].value.sockets, list[index].room, .forbidden, "Not your room.")
+                    refuse(taken[index].value.sockets, mark.room, .forbidden, "Not your room.")
                 }
             }
             tell(moved)
@@ -248,7 +249,7 @@ actor SendBatcher {
         _ sockets: [(hub: Int, socket: Int)], _ room: Room.ID, _ code: ServerFrame.ErrorCode, _ message: String
     ) {
         let text = ServerFrame.error(code, message, room: room)
-        for (hub, socket) in sockets { hubs[hub].post { $0.answer([(socket, text)]) } }
+        for (hub, socket) in sockets where hub < hubs.count { hubs[hub].post { $0.answer([(socket, text)]) } }
     }
 
     // MARK: Ending
@@ -257,5 +258,13 @@ actor SendBatcher {
     func drain() async {
         guard isWriting || head < queue.count else { return }
         await withCheckedContinuation { idle.append($0) }
+    }
+
+    /// Tells nobody any more.
+    func stop() {
+        marksTimer = nil
+        // They know the batcher, and the batcher them.
+        hubs = []
+        fronts = []
     }
 }

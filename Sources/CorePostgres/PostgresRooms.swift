@@ -115,10 +115,10 @@ public struct PostgresRooms: RoomRepository {
     // MARK: Marks, changes, wake-ups
 
     public func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
-        try await markRead([ReadMark(room: room, user: user, seq: seq)], notify: nil).first ?? false
+        try await markRead([ReadMark(room: room, user: user, seq: seq)], notify: nil).first.flatMap { $0 } != nil
     }
 
-    public func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Bool] {
+    public func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?] {
         guard !marks.isEmpty else { return [] }
         let statement: SQL = """
             WITH input AS MATERIALIZED (
@@ -127,7 +127,7 @@ public struct PostgresRooms: RoomRepository {
                           \(marks.map(\.seq))::bigint[]) WITH ORDINALITY AS t (room_id, user_id, seq, ord)
               LEFT JOIN rooms r ON r.id = t.room_id
             ), held AS MATERIALIZED (
-              SELECT rm.room_id, rm.user_id FROM room_members rm
+              SELECT rm.room_id, rm.user_id, rm.last_read_seq FROM room_members rm
               WHERE (rm.room_id, rm.user_id) IN (SELECT i.room_id, i.user_id FROM input i)
               ORDER BY rm.room_id, rm.user_id FOR NO KEY UPDATE
             ), moved AS (
@@ -140,15 +140,16 @@ public struct PostgresRooms: RoomRepository {
               INSERT INTO room_changes (room_ids)
               SELECT array_agg(DISTINCT -room_id) FROM moved HAVING count(*) > 0
             )
-            SELECT EXISTS (SELECT FROM held h WHERE h.room_id = i.room_id AND h.user_id = i.user_id)
+            SELECT (SELECT greatest(h.last_read_seq, i.seq) FROM held h
+                    WHERE h.room_id = i.room_id AND h.user_id = i.user_id)
             FROM input i ORDER BY i.ord
             """
         return try await mapped {
             guard let notify = self.notify ? notify : nil else {
-                return try await db.write.rows(statement) { try $0.get(0, as: Bool.self) }
+                return try await db.write.rows(statement) { try $0.get(0, as: Int64?.self) }
             }
             let (found, _) = try await db.write.batch(
-                Statement(statement) { try $0.get(0, as: Bool.self) }, Statement(Self.wake(notify)))
+                Statement(statement) { try $0.get(0, as: Int64?.self) }, Statement(Self.wake(notify)))
             return found
         }
     }

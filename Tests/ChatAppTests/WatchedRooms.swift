@@ -75,7 +75,7 @@ final class WatchedRooms: RoomRepository {
     func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
         try await rooms().markRead(room: room, user: user, seq: seq)
     }
-    func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Bool] {
+    func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?] {
         try await rooms().markRead(marks, notify: notify)
     }
     func changes(since bound: UInt64) async throws -> RoomChanges { try await rooms().changes(since: bound) }

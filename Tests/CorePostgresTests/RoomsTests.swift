@@ -186,7 +186,7 @@ struct RoomsTests {
                 ReadMark(room: room, user: user, seq: 9), ReadMark(room: room, user: User.ID(2), seq: 1),
                 ReadMark(room: Room.ID(9), user: user, seq: 1),
             ]
-            #expect(try await rooms.markRead(marks, notify: "x") == [true, false, false])
+            #expect(try await rooms.markRead(marks, notify: "x") == [3, nil, nil])
             #expect(try await rooms.members(of: room).map(\.lastReadSeq) == [3])
         }
     }

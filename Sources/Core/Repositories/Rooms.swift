@@ -39,8 +39,8 @@ public protocol RoomRepository: Sendable {
     /// Moves the read mark forward, never back and not beyond the last message. False when not a member.
     func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool
     /// As above for many, as one change.
-    /// - Returns: for each, whether the user is a member.
-    func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Bool]
+    /// - Returns: for each, where the mark stands now; nil for who is no member.
+    func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?]
     /// What changed since a bound of transactions, and the next bound. `UInt64.max` asks for the bound alone.
     func changes(since bound: UInt64) async throws -> RoomChanges
     /// Wakes the other instances with a hint and nothing in the database. For what may be lost.
