@@ -219,13 +219,20 @@ public actor WebSocketLoop {
     }
 
     private func write(_ bytes: [UInt8], to socket: Socket) {
-        let waiting = socket.bufferedBytes
-        guard waiting == 0 || waiting + bytes.count <= limits.outboundBytesMax else {
-            return closeSlow(socket)
+        if isTooMuch(bytes.count, for: socket) {
+            // What is due has not been offered to the kernel: only what that does not take waits for the reader.
+            flush(socket)
+            guard socket.state == .open else { return }
+            guard !isTooMuch(bytes.count, for: socket) else { return closeSlow(socket) }
         }
         socket.append(bytes)
         markDirty(socket)
         if socket.dueBytes >= limits.dueBytesMax { flush(socket) }
+    }
+
+    private func isTooMuch(_ count: Int, for socket: Socket) -> Bool {
+        let waiting = socket.bufferedBytes
+        return waiting > 0 && waiting + count > limits.outboundBytesMax
     }
 
     /// What waits is at a frame's boundary, so the close frame can stand behind what the kernel has not taken yet.
