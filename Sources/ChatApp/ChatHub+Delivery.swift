@@ -10,11 +10,8 @@ struct BehindEntry: Hashable {
 /// What goes to the sockets. A socket without a cursor in a room is where the room is, and is given what comes next;
 /// one with a cursor is behind, and is brought along from the table, or ahead, and skips what it has.
 extension ChatHub {
-    /// Rooms of one read, and messages of one room in it.
+    /// Rooms of one read.
     private static let catchUpRoomsMax = 128
-    private static let catchUpMessagesMax = 100
-    /// What may wait for a socket that is being brought along: half of what closes it, so that live messages find room.
-    private static let stallBytes = 128 * 1024
 
     /// The feed follows these rooms for us and delivers from these positions on.
     func held(_ positions: [(Room.ID, Int64)]) {
@@ -97,8 +94,8 @@ extension ChatHub {
             guard !cursors.isEmpty else { continue }
             do {
                 let messages = try await parts.rooms.messages(
-                    after: cursors.map { (room: $0.key, seq: $0.value) }, limitPerRoom: Self.catchUpMessagesMax)
-                bring(entries, MessagePage.split(messages, limit: Self.catchUpMessagesMax))
+                    after: cursors.map { (room: $0.key, seq: $0.value) }, limitPerRoom: limits.catchUpMessagesMax)
+                bring(entries, MessagePage.split(messages, limit: limits.catchUpMessagesMax))
             } catch {
                 // The tick tries again.
                 behind += entries
@@ -148,7 +145,7 @@ extension ChatHub {
         var cursor = start
         for (seq, frame) in frames where seq > start {
             guard seq == cursor + 1 else { break }
-            guard socket.handle.bufferedBytes <= Self.stallBytes else {
+            guard socket.handle.bufferedBytes <= limits.stallBytes else {
                 socket.isStalled = true
                 break
             }

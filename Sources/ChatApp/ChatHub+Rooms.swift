@@ -14,6 +14,7 @@ extension ChatHub {
 
     /// The members of a room as they are now.
     func membersChanged(_ room: Room.ID, _ members: Set<User.ID>) {
+        if isLoading { membersMeanwhile[room] = members }
         var changed: [User.ID] = []
         for id in members {
             if let user = users[id], !user.rooms.contains(room) { changed.append(id) }
@@ -33,11 +34,16 @@ extension ChatHub {
     private func loadAll() async {
         while !arriving.isEmpty || !stale.isEmpty {
             let batch = takeBatch()
+            membersMeanwhile = [:]
             do {
                 let lists = try await parts.rooms.rooms(
                     of: batch.users, limitPerUser: limits.roomsPerUserMax)
                 for user in batch.users { apply(lists[user] ?? [], to: user) }
                 for socket in batch.sockets { greet(socket) { lists[$0] ?? [] } }
+                for user in batch.users where users[user] != nil {
+                    let isOld = lists[user]?.contains { membersMeanwhile[$0.id]?.contains(user) == false } ?? false
+                    if isOld { stale.insert(user) }
+                }
             } catch {
                 for socket in batch.sockets {
                     close(socket, .tryAgainLater, "The service is not available for the moment.")
@@ -48,6 +54,7 @@ extension ChatHub {
             }
         }
         isLoading = false
+        membersMeanwhile = [:]
     }
 
     private func takeBatch() -> (users: [User.ID], sockets: [HubSocket]) {

@@ -41,6 +41,8 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     var arriving: [HubSocket] = []
     var stale: Set<User.ID> = []
     var isLoading = false
+    /// Members of rooms that were told while a list was read, which may be older.
+    var membersMeanwhile: [Room.ID: Set<User.ID>] = [:]
     /// Sockets and rooms that are behind.
     var behind: [BehindEntry] = []
     var isCatchingUp = false
@@ -149,7 +151,10 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         socket.connection.closed()
         for room in socket.focus { unfocus(socket, room) }
         for room in socket.user?.rooms ?? [] { detach(socket, room) }
-        if sockets.isEmpty { ticker = nil }
+        if sockets.isEmpty {
+            ticker = nil
+            socketLoop = nil
+        }
         guard let user = socket.user else { return }
         socket.user = nil
         parts.counts.remove(user.id)

@@ -37,6 +37,13 @@ public struct ChatLimits: Sendable {
     public var historyPageMax = 100
     /// Missed messages of one room that a resume brings; beyond, the client is told to start over by `reset`.
     public var resumeMessagesMax: Int64 = 1_000
+    /// Messages of one room in one read: of the feed, and of a hub for those who are behind.
+    public var feedMessagesMax = 200
+    public var catchUpMessagesMax = 100
+    /// What waits for a slow reader of `martlet.v1`, in our memory; more closes it with 1013.
+    public var outboundBytesMax = 256 * 1024
+    /// What may wait for a socket that is being brought along: half of that, so that live messages find room.
+    var stallBytes: Int { outboundBytesMax / 2 }
     /// Sends that wait for the batch before them; more are answered `unavailable`.
     public var sendsWaitingMax = 20_000
     /// Of one transaction, in rows and in bytes of bodies: what keeps the rooms' locks short.
@@ -70,6 +77,9 @@ public struct ChatLimits: Sendable {
     public var webSocket: WebSocketLimits {
         var limits = WebSocketLimits()
         limits.messageBytesMax = Self.frameBytesMax
+        limits.outboundBytesMax = outboundBytesMax
+        // What waits beyond a stall was offered to the kernel and not taken: the socket is told when it is.
+        limits.dueBytesMax = min(limits.dueBytesMax, stallBytes)
         return limits
     }
 

@@ -19,7 +19,8 @@ public final class ChatService: Sendable {
     private let feed: RoomFeed
     private let batcher: SendBatcher
     private let hubs: [ChatHub]
-    private let sockets: [WebSocketLoop]
+    /// Those of `martlet.v1`, by loop.
+    let sockets: [WebSocketLoop]
     private let socketIOHubs: [SocketIOHub]
     private let engine: EngineServer
     private let errors: ChatErrors
@@ -153,6 +154,7 @@ public final class ChatService: Sendable {
         for hub in hubs { await hub.drain() }
         await engine.drain()
         for loop in sockets { await loop.untilEmpty() }
+        await batcher.stop()
         await feed.stop()
         await presence.stop()
     }

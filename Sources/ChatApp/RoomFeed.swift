@@ -12,12 +12,11 @@ actor RoomFeed {
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Rooms of one read, and messages of one room in it.
+    /// Rooms of one read.
     private static let roomsMax = 256
-    private static let messagesMax = 200
     /// Rooms whose members are looked up together.
     private static let lookupsMax = 512
-    /// Rooms that are known to concern nobody here; forgotten all at once beyond, which costs a look-up each.
+    /// Rooms whose members have been looked up; forgotten all at once beyond, which costs a look-up each.
     private static let lookedUpMax = 200_000
     /// Change rows are pruned after an hour. Whoever has not looked for half of that looks at every room.
     private static let changesKeptMilliseconds: UInt64 = 1_800_000
@@ -70,8 +69,12 @@ actor RoomFeed {
         fronts = hubs + others
         hubPlaces = HubSet()
         for place in hubs.indices { hubPlaces.insert(place) }
-        bound = try await rooms.changes(since: .max).bound
-        readAt = loop.nowMilliseconds
+        // Once: what starts after this may fail, and all of it be tried again while changes are being read.
+        if bound == nil {
+            let first = try await rooms.changes(since: .max).bound
+            bound = first
+            readAt = loop.nowMilliseconds
+        }
         setPolling()
     }
 
@@ -79,6 +82,9 @@ actor RoomFeed {
         pollTimer?.cancel()
         pollTimer = nil
         typingTimer = nil
+        // They know the feed, and the feed them.
+        hubs = []
+        fronts = []
     }
 
     nonisolated func post(_ body: @escaping @Sendable (isolated RoomFeed) -> Void) {
@@ -89,6 +95,7 @@ actor RoomFeed {
 
     func hold(_ held: [(room: Room.ID, lastSeq: Int64)], hub: Int) {
         let answers = held.map { ($0.room, positions.hold($0.room, lastSeq: $0.lastSeq, hub: hub)) }
+        guard hub < fronts.count else { return }
         fronts[hub].told(.held(answers))
         run()
     }
@@ -183,8 +190,10 @@ actor RoomFeed {
     }
 
     private func changed(_ room: Room.ID, lastSeq: Int64?) {
-        guard !positions.changed(room, lastSeq: lastSeq), !users.isEmpty, !lookedUp.contains(room) else { return }
-        // Nobody here follows it: a new room, perhaps, of somebody who is connected.
+        _ = positions.changed(room, lastSeq: lastSeq)
+        // A new room, perhaps, of somebody who is connected. It may be followed already, for a member who connected
+        // after it was made: the others do not know of it.
+        guard !users.isEmpty, !lookedUp.contains(room) else { return }
         lookups.insert(room)
     }
 
@@ -242,13 +251,13 @@ actor RoomFeed {
         guard !cursors.isEmpty else { return }
         let messages: [Message]
         do {
-            messages = try await rooms.messages(after: cursors, limitPerRoom: Self.messagesMax)
+            messages = try await rooms.messages(after: cursors, limitPerRoom: limits.feedMessagesMax)
         } catch {
             positions.giveBack(cursors)
             throw error
         }
         deliver(
-            MessagePage.split(messages, limit: Self.messagesMax).compactMap {
+            MessagePage.split(messages, limit: limits.feedMessagesMax).compactMap {
                 positions.fetched($0.room, $0.messages, isWhole: $0.isWhole)
             })
     }
@@ -267,9 +276,8 @@ actor RoomFeed {
         for (room, members) in rooms {
             tell(positions.marks(room, members))
             let ids = Set(members.map(\.user))
-            let isHeld = positions.holds(room)
             presence.assumeIsolated { $0.members(room, ids) }
-            guard isHeld || ids.contains(where: { users[$0] != nil }) else { continue }
+            // Also where nobody here is a member: somebody may be about to enter by a list that is older than this.
             for front in fronts { front.told(.members(room, ids)) }
         }
     }

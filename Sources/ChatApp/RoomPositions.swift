@@ -39,7 +39,6 @@ struct RoomPositions {
     var count: Int { rooms.count }
     var hasDue: Bool { !isDue.isEmpty }
 
-    func holds(_ room: Room.ID) -> Bool { rooms[room] != nil }
     func hubs(of room: Room.ID) -> HubSet { rooms[room]?.hubs ?? HubSet() }
 
     /// A hub follows a room whose last seq it has just read.

@@ -105,7 +105,7 @@ public final class SessionGuard: Sendable {
         }
     }
 
-    /// Returns when nothing is asked of the database any more. Tokens are refused some seconds later.
+    /// Returns when nothing is asked of the database any more, and nobody told. Tokens are refused some seconds later.
     public func stop() async {
         let polling = state.withLock { state in
             defer { state.polling = nil }
@@ -113,6 +113,7 @@ public final class SessionGuard: Sendable {
         }
         polling?.cancel()
         await polling?.value
+        state.withLock { $0.listeners = [] }
     }
 
     /// Refreshes until the task is cancelled.

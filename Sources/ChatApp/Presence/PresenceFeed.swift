@@ -88,6 +88,8 @@ actor PresenceFeed {
         isRunning = false
         for timer in [writeTimer, lookTimer, pollTimer] { timer?.cancel() }
         (writeTimer, lookTimer, pollTimer) = (nil, nil, nil)
+        // They know it, and it them.
+        hubs = []
         // A row that stays is deleted by the others, so a database that is away is no reason to wait.
         try? await presence.stop(process, notify: hintOfAll)
     }
@@ -238,14 +240,16 @@ actor PresenceFeed {
             fail(asked, error)
             throw error
         }
-        for join in asked {
+        for join in asked where join.hub < hubs.count {
             let online = watch.online(in: join.room)
             hubs[join.hub].post { $0.joined(join.socket, join.room, online) }
         }
     }
 
     private func fail(_ joins: [Join], _ error: any Error) {
-        for join in joins { hubs[join.hub].post { $0.joinFailed(join.socket, join.room, error) } }
+        for join in joins where join.hub < hubs.count {
+            hubs[join.hub].post { $0.joinFailed(join.socket, join.room, error) }
+        }
     }
 
     private func lookUpDue() async throws {

@@ -20,6 +20,7 @@ extension SocketIOHub {
     }
 
     func membersChanged(_ room: Room.ID, _ members: Set<User.ID>) {
+        if isReading { membersMeanwhile[room] = members }
         var changed: [User.ID] = []
         for id in members {
             if let user = users[id], user.rooms[room] == nil { changed.append(id) }
@@ -78,11 +79,17 @@ extension SocketIOHub {
     private func readAll() async {
         while !arriving.isEmpty || !stale.isEmpty || !unread.isEmpty {
             let batch = takeBatch()
+            membersMeanwhile = [:]
             do {
                 if !batch.users.isEmpty {
                     let lists = try await parts.rooms.activeRooms(
                         of: batch.users, limitPerUser: limits.roomsPerUserMax)
                     for id in batch.users { apply(lists[id], to: id) }
+                    for id in batch.users where users[id] != nil {
+                        let isOld =
+                            lists[id]?.contains { membersMeanwhile[$0.id]?.contains(id) == false } ?? false
+                        if isOld { stale.insert(id) }
+                    }
                 }
                 while !unread.isEmpty { try await readTexts() }
                 for socket in batch.sockets { greet(socket) }
@@ -95,6 +102,7 @@ extension SocketIOHub {
             }
         }
         isReading = false
+        membersMeanwhile = [:]
         flushSoon()
     }
 

@@ -30,6 +30,8 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
     /// Rooms whose texts are to be read.
     var unread: Set<Room.ID> = []
     var isReading = false
+    /// Members of rooms that were told while a list was read, which may be older.
+    var membersMeanwhile: [Room.ID: Set<User.ID>] = [:]
     /// Milliseconds of the loop's clock before which the database is not asked again.
     var readsAgainAt: UInt64 = 0
 
