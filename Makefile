@@ -1,12 +1,16 @@
 # Every command a person or CI runs. The work is in ops/scripts; this file says what there is.
-# Options, where a command takes them: PORT (the front door of `make run`), FILTER (one suite or test of `make test`).
+# Options, where a command takes them: PORT (the front door of `make run`), FILTER (one suite or test of `make test`),
+# FIRST, SEEDS and SEED (of `make simulate`).
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test bench lint format migrate smoke clean-local
+.PHONY: help run test simulate bench lint format migrate smoke clean-local
 
 PORT ?= 8080
 FILTER ?=
+FIRST ?= 1
+SEEDS ?= 100000
+SEED ?=
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -17,6 +21,9 @@ run: ## Start everything on http://localhost:8080 with real postings in it (PORT
 
 test: ## Build with warnings as errors and run every test (FILTER=Name for one Swift suite)
 	@exec ops/scripts/test "$(FILTER)"
+
+simulate: ## Run the chat under more schedules (SEEDS=100000 FIRST=1), or under one with its trace (SEED=7)
+	@exec ops/scripts/simulate "$(FIRST)" "$(SEEDS)" "$(SEED)"
 
 bench: ## Measure against nginx, pgbench and FastAPI on this machine, and print the ratios
 	@exec ops/scripts/bench

@@ -133,6 +133,9 @@ let package = Package(
             ]),
         tests("SocketIOTests", ["JSON", "Seeded", "SocketIO"]),
         tests(
+            "SimulatorTests",
+            ["ChatApp", "Core", "CoreHTTP", "Crypto", "EventLoop", "JSON", "Seeded", "ServiceKit", "WebSocket"]),
+        tests(
             "MediaStoreTests",
             ["Core", "EventLoop", "HTTPServer", "MediaStore", "ServiceKit", "TestSupport", "Transfer"]),
         tests(

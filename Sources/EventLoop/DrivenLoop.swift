@@ -17,7 +17,7 @@ extension EventLoop {
     }
 
     /// Whether something waits for the next turn, whatever its time.
-    public var isDue: Bool { hasWork }
+    public var isDue: Bool { driven?.isDue ?? false }
 
     /// When the next timer is due, in the loop's milliseconds.
     public var nextTimerMilliseconds: UInt64? { driven?.next }
@@ -33,13 +33,15 @@ final class DrivenClock {
     }
 
     private(set) var now: UInt64
+    /// Something waits for the next turn, timers aside.
+    var isDue = false
+    /// When the next timer is due.
+    private(set) var next: UInt64?
     /// A loop has few timers: looked through each time. A timer takes itself out before it is gone.
     private var entries: [Entry] = []
     private var started = 0
 
     init(_ now: UInt64) { self.now = now }
-
-    var next: UInt64? { entries.lazy.map(\.due).min() }
 
     func goOn(to milliseconds: UInt64) { now = max(now, milliseconds) }
 
@@ -53,17 +55,27 @@ final class DrivenClock {
         var entry = entry
         entry.order = started
         entries.append(entry)
+        next = min(next ?? .max, entry.due)
+    }
+
+    private func findNext() {
+        next = nil
+        for entry in entries { next = min(next ?? .max, entry.due) }
     }
 
     func cancel(_ timer: LoopTimer) {
         let handle = Unmanaged.passUnretained(timer).toOpaque()
-        entries.removeAll { $0.timer.toOpaque() == handle }
+        guard let index = entries.firstIndex(where: { $0.timer.toOpaque() == handle }) else { return }
+        entries.remove(at: index)
+        findNext()
     }
 
     /// Fires what is due, in the order of the times, then of the starts. Timers started meanwhile wait for the next
     /// turn; one that repeats fires once, however much time went by.
     func fire() {
+        guard let next, next <= now else { return }
         let last = started
+        defer { findNext() }
         while let index = dueIndex(upTo: last) {
             var entry = entries.remove(at: index)
             if entry.repeating > 0 {

@@ -173,7 +173,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private func wakeUp(_ remote: inout Remote) {
         guard !remote.woken, !remote.ending else { return }
         remote.woken = true
-        if driven == nil { uv_async_send(wake) }
+        if let driven { driven.isDue = true } else { uv_async_send(wake) }
     }
 
     /// Runs `body` once, after the jobs of this turn: the place to flush what they have gathered. On the loop's thread
@@ -264,19 +264,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Driven
 
-    /// Whether anything waits for the next turn, timers aside.
-    var hasWork: Bool {
-        !local.isEmpty || !turnEnd.isEmpty || remote.withLock { !$0.jobs.isEmpty || !$0.calls.isEmpty }
-    }
-
     /// What libuv does in one round, on the calling thread, which is the loop's meanwhile.
     func runTurn(_ clock: DrivenClock, at milliseconds: UInt64) {
         let former = pthread_getspecific(Self.key)
         pthread_setspecific(Self.key, Unmanaged.passUnretained(self).toOpaque())
+        clock.isDue = false
         clock.goOn(to: milliseconds)
         clock.fire()
         drain()
         takeRemote()
+        if !local.isEmpty { clock.isDue = true }
         pthread_setspecific(Self.key, former)
     }
 }
