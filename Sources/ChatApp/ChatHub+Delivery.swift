@@ -25,24 +25,33 @@ extension ChatHub {
     }
 
     func deliver(_ deliveries: [HubDelivery]) {
-        var count = 0
         for delivery in deliveries {
             guard let room = rooms[delivery.room], let start = room.position else { continue }
             var position = start
-            let due = delivery.frames.filter { $0.seq > start }
-            for (seq, frame) in due {
+            var frames: [SharedFrame] = []
+            for (seq, frame) in delivery.frames where seq > start {
                 // The feed leaves no gap; were there one, nothing goes out rather than the wrong thing.
                 guard seq == position + 1 else { break }
                 position = seq
-                room.position = position
-                let live = room.live
-                count += live.count
-                socketLoop?.assumeIsolated { $0.send(frame, to: live) }
+                frames.append(frame)
+                guard !room.apart.isEmpty else { continue }
+                let arrived = room.apart.filter { $0.cursors[delivery.room] == seq }
+                guard !arrived.isEmpty else { continue }
                 // Ahead until now, and where the room is from here on.
-                for socket in room.apart where socket.cursors[delivery.room] == seq { settle(socket, delivery.room) }
+                give(frames, to: room, at: position)
+                frames = []
+                for socket in arrived { settle(socket, delivery.room) }
             }
+            give(frames, to: room, at: position)
         }
-        parts.delivered.add(count)
+    }
+
+    private func give(_ frames: [SharedFrame], to room: HubRoom, at position: Int64) {
+        guard !frames.isEmpty else { return }
+        room.position = position
+        let live = room.live
+        socketLoop?.assumeIsolated { $0.send(frames, to: live) }
+        parts.delivered.add(frames.count * live.count)
     }
 
     /// From here on the socket is given what the room is given.

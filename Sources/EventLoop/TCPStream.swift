@@ -235,6 +235,16 @@ public final class TCPStream {
         if sent < bytes.count { queue(UnsafeRawBufferPointer(rebasing: bytes[sent...])) }
     }
 
+    /// Where `offer(_:to:)` is as good as `write` for the moment, as nothing waits before it; -1 where it is not.
+    public var directDescriptor: Int32 { isOpen && pendingBytes == 0 ? socket : -1 }
+
+    /// Sends what the kernel takes of these bytes: for who gives the same ones to a thousand streams, whose descriptors
+    /// it keeps at hand.
+    /// - Returns: how many bytes that were. With fewer than all, `write` the rest; it also finds out what was wrong.
+    public static func offer(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int {
+        max(0, Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)))
+    }
+
     private func queue(_ rest: UnsafeRawBufferPointer) {
         if let wire {
             pendingBytes += rest.count

@@ -11,11 +11,12 @@ public actor WebSocketLoop {
     private static let tickSeconds = 1
     /// Of an id: the lower bits are the place, the upper ones tell its owners apart.
     private static let slotBits = 31
-    private static let slotMask = (1 << slotBits) - 1
+    static let slotMask = (1 << slotBits) - 1
 
     private let delegate: any WebSocketDelegate
     /// An id is the place of a socket here and how often the place was taken: found without hashing.
     private var slots: [Socket?] = []
+    var direct = DirectTable()
     private var free: [Int] = []
     private var taken = 0
     /// Sockets that are not gone, those that are being closed included.
@@ -77,6 +78,7 @@ public actor WebSocketLoop {
             self.ticker = ticker
         }
         stream.startReading()
+        refresh(socket)
         guard count <= limits.socketsMax else {
             beginClose(socket, .tryAgainLater, "Too many connections.")
             return
@@ -89,11 +91,12 @@ public actor WebSocketLoop {
         taken &+= 1
         if let slot = free.popLast() { return (taken & Self.slotMask) << Self.slotBits | slot }
         slots.append(nil)
+        direct.append()
         return (taken & Self.slotMask) << Self.slotBits | slots.count - 1
     }
 
     @inline(__always)
-    private func socket(_ id: Int) -> Socket? {
+    func socket(_ id: Int) -> Socket? {
         let slot = id & Self.slotMask
         guard slot < slots.count, let socket = slots[slot], socket.id == id else { return nil }
         return socket
@@ -189,6 +192,7 @@ public actor WebSocketLoop {
     private func streamClosed(_ id: Int) {
         guard let socket = socket(id) else { return }
         slots[id & Self.slotMask] = nil
+        direct[id & Self.slotMask] = .none
         free.append(id & Self.slotMask)
         count -= 1
         if socket.state == .open, socket.unreported == nil { socket.unreported = .abnormal }
@@ -205,11 +209,6 @@ public actor WebSocketLoop {
 
     func bufferedBytes(_ id: Int) -> Int { socket(id)?.bufferedBytes ?? 0 }
 
-    /// The same frame to many sockets of this loop, by their handles' ids.
-    public func send(_ frame: SharedFrame, to ids: [Int]) {
-        for id in ids { send(frame, to: id) }
-    }
-
     func send(_ frame: SharedFrame, to id: Int) {
         guard let socket = socket(id), socket.state == .open else { return }
         guard frame.payloadCount <= socket.compressBytesMax else { return write(frame.bytes, to: socket) }
@@ -225,8 +224,7 @@ public actor WebSocketLoop {
             guard socket.state == .open else { return }
             guard !isTooMuch(bytes.count, for: socket) else { return closeSlow(socket) }
         }
-        socket.append(bytes)
-        markDirty(socket)
+        append(bytes, to: socket)
         if socket.dueBytes >= limits.dueBytesMax { flush(socket) }
     }
 
@@ -240,6 +238,12 @@ public actor WebSocketLoop {
         socket.dropDue()
         socket.unreported = .tryAgainLater
         beginClose(socket, .tryAgainLater, "Too slow a reader.")
+    }
+
+    private func append(_ bytes: [UInt8], to socket: Socket) {
+        socket.append(bytes)
+        direct[socket.id & Self.slotMask].descriptor = -1
+        markDirty(socket)
     }
 
     private func markDirty(_ socket: Socket) {
@@ -277,9 +281,11 @@ public actor WebSocketLoop {
             socket.stream.write(gather)
         }
         socket.dropDue()
+        refresh(socket)
     }
 
     private func drained(_ socket: Socket) {
+        refresh(socket)
         switch socket.state {
         case .open: delegate.drained(handle(socket.id))
         case .failed: halfClose(socket)
@@ -298,8 +304,7 @@ public actor WebSocketLoop {
         guard socket.state == .open else { return }
         socket.state = .closing
         socket.closesAt = now + UInt32(limits.closeSecondsMax)
-        socket.append(SharedFrame.close(code, reason: reason).bytes)
-        markDirty(socket)
+        append(SharedFrame.close(code, reason: reason).bytes, to: socket)
     }
 
     private func fail(_ socket: Socket, _ fault: WebSocketFault) {

@@ -44,7 +44,7 @@ extension EngineLoop {
             sockets = webSocket.actor
             if case .write = connection.session.send(packet) { targets.append(webSocket.id) }
         }
-        sockets?.assumeIsolated { [targets] in $0.send(frame, to: targets) }
+        sockets?.assumeIsolated { [targets] in $0.send([frame], to: targets) }
     }
 
     private func target(_ id: SocketIOHandle.ID, of event: SharedEvent) -> EngineConnection? {

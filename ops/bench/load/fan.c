@@ -1,8 +1,9 @@
 // fan KIND PORT MEMBERS [THEN]: sockets that all hear what one of them says.
 //
 // MEMBERS is a file with a line for each socket: how many messages are to come by its resume, and what it says first.
-// All connect at once. Says on its output how long that took; then reads lines: `say ROUNDS BURST TEXT` says BURST
-// messages at once, waits until all have heard them, ROUNDS times over. `%` in TEXT becomes a number.
+// All connect at once. Says on its output how long that took; then reads lines: `say ROUNDS BURST PAUSE TEXT` says
+// BURST messages at once, waits until all have heard them, ROUNDS times over, of which each begins at least PAUSE
+// milliseconds after the one before. `%` in TEXT becomes a number.
 #include "crowd.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ static void fill(char *into, size_t size, const char *text, long number) {
     }
 }
 
-static void sayRounds(struct crowd *crowd, long rounds, int burst, const char *text) {
+static void sayRounds(struct crowd *crowd, long rounds, int burst, int pause, const char *text) {
     static long number;
     static char frame[4096];
     static struct bundle bundle;
@@ -73,6 +74,7 @@ static void sayRounds(struct crowd *crowd, long rounds, int burst, const char *t
         }
         double taken = now() - one;
         if (taken > slowest) slowest = taken;
+        while (now() - one < pause) crowd_turn(crowd, pause - (now() - one));
     }
     long heard = crowd->messages - first;
     printf("{\"deliveries\": %ld, \"seconds\": %f, \"slowest_milliseconds\": %f, \"bytes\": %f}\n", heard,
@@ -105,10 +107,10 @@ int main(int count, char **arguments) {
     size_t size = 0;
     while (getline(&line, &size, stdin) > 0) {
         long rounds;
-        int burst, text = 0;
-        if (sscanf(line, "say %ld %d %n", &rounds, &burst, &text) < 2 || text == 0) fail("What is \"%s\"?", line);
+        int burst, pause, text = 0;
+        if (sscanf(line, "say %ld %d %d %n", &rounds, &burst, &pause, &text) < 3 || text == 0) fail("What is \"%s\"?", line);
         line[strcspn(line, "\n")] = 0;
-        sayRounds(&crowd, rounds, burst, line + text);
+        sayRounds(&crowd, rounds, burst, pause, line + text);
     }
     return 0;
 }
