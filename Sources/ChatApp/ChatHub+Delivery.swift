@@ -56,17 +56,18 @@ extension ChatHub {
 
     /// From here on the socket is given what the room is given.
     private func settle(_ socket: HubSocket, _ room: Room.ID) {
-        socket.cursors[room] = nil
+        socket.forget(room)
         guard let hubRoom = rooms[room] else { return }
-        hubRoom.apart.removeAll { $0 === socket }
+        hubRoom.rejoins(socket)
         hubRoom.live.append(socket.handle.id)
     }
 
     /// The socket is given nothing more of the room, live or read.
     func detach(_ socket: HubSocket, _ room: Room.ID) {
         guard let hubRoom = rooms[room] else { return }
-        if socket.cursors.removeValue(forKey: room) != nil {
-            hubRoom.apart.removeAll { $0 === socket }
+        if socket.cursors[room] != nil {
+            socket.forget(room)
+            hubRoom.rejoins(socket)
         } else if let index = hubRoom.live.firstIndex(of: socket.handle.id) {
             hubRoom.live.swapAt(index, hubRoom.live.count - 1)
             hubRoom.live.removeLast()

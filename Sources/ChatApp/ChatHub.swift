@@ -147,7 +147,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         guard sockets.removeValue(forKey: socket.handle.id) != nil else { return }
         parts.connected.add(-1)
         parts.addresses.leave(socket.address, isStranger: socket.user == nil)
-        greeting[socket.handle.id] = nil
+        greets(socket)
         socket.connection.closed()
         for room in socket.focus { unfocus(socket, room) }
         for room in socket.user?.rooms ?? [] { detach(socket, room) }
@@ -166,6 +166,12 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         let (id, index) = (user.id, index)
         parts.feed.post { $0.disconnect(id, hub: index) }
         leave(user, left)
+    }
+
+    private func greets(_ socket: HubSocket) {
+        greeting[socket.handle.id] = nil
+        // A crowd that comes at once makes room here for which nobody has a use afterwards.
+        if greeting.isEmpty { greeting = [:] }
     }
 
     private func tick() {
@@ -255,7 +261,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         guard parts.counts.add(caller.user, max: limits.socketsPerUserMax) else {
             return close(socket, .tooMany, "A user has at most \(limits.socketsPerUserMax) connections.")
         }
-        greeting[socket.handle.id] = nil
+        greets(socket)
         parts.addresses.signedIn(socket.address)
         socket.connection.authenticated()
         socket.session = caller.session

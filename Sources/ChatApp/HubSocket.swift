@@ -31,6 +31,13 @@ final class HubSocket {
         connection = ChatConnection(limits: limits, now: now)
         greetBy = now + UInt64(limits.helloSecondsMax) * 1000
     }
+
+    /// It is where the room is, or has nothing more to do with it.
+    func forget(_ room: Room.ID) {
+        cursors[room] = nil
+        // An empty dictionary that has had something keeps its memory, here in every idle socket.
+        if cursors.isEmpty { cursors = [:] }
+    }
 }
 
 /// A user who is connected to a hub, by one socket or more.
@@ -57,6 +64,12 @@ final class HubRoom {
     /// Sockets that have a cursor in this room.
     var apart: [HubSocket] = []
     var focused: [HubSocket] = []
+
+    /// The socket has no cursor here any more.
+    func rejoins(_ socket: HubSocket) {
+        apart.removeAll { $0 === socket }
+        if apart.isEmpty { apart = [] }
+    }
 }
 
 /// Sockets of each user, all loops together.

@@ -26,8 +26,9 @@ struct RoomPositions {
     }
 
     private struct Entry {
-        var position: Int64
+        // Before what is smaller, or there are 16 bytes of nothing in it.
         var hubs = HubSet()
+        var position: Int64
         var marks: [User.ID: Int64] = [:]
     }
 
@@ -91,6 +92,11 @@ struct RoomPositions {
             taken.append((room, entry.position))
         }
         due.removeFirst(asked.count)
+        if due.isEmpty {
+            // Ten thousand rooms may have been due at once, when their users came.
+            due = []
+            isDue = []
+        }
         return taken
     }
 

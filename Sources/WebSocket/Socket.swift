@@ -12,6 +12,8 @@ final class Socket {
     }
 
     let id: Int
+    /// Holds this socket until its stream is over.
+    let owner: WebSocketLoop
     let stream: TCPStream
     /// Messages up to this length may go compressed; without compression none.
     let compressBytesMax: Int
@@ -30,8 +32,12 @@ final class Socket {
     /// The delegate is told at the end of the turn, not from within its own call.
     var unreported: CloseCode?
 
-    init(id: Int, stream: TCPStream, limits: WebSocketLimits, compression: Compression?, now: UInt32) {
+    init(
+        id: Int, owner: WebSocketLoop, stream: TCPStream, limits: WebSocketLimits, compression: Compression?,
+        now: UInt32
+    ) {
         self.id = id
+        self.owner = owner
         self.stream = stream
         compressBytesMax = compression?.messageBytesMax ?? -1
         reader = FrameReader(messageBytesMax: limits.messageBytesMax, compression: compression != nil)
@@ -49,5 +55,36 @@ final class Socket {
         due = []
         more = []
         dueBytes = 0
+    }
+}
+
+/// What its stream tells. Each closure holds the socket and nothing else: a closure of one object needs no memory of its
+/// own, and there are four of them for each of ten thousand idle sockets.
+extension Socket {
+    func listen() {
+        stream.onRead = { [self] in read($0) }
+        stream.onEnd = { [self] in ended() }
+        stream.onDrain = { [self] in drained() }
+        stream.onClose = { [self] _ in closed() }
+    }
+
+    private func read(_ bytes: UnsafeRawBufferPointer) {
+        nonisolated(unsafe) let (socket, bytes) = (self, bytes)
+        owner.assumeIsolated { $0.received(socket, bytes) }
+    }
+
+    private func ended() {
+        nonisolated(unsafe) let socket = self
+        owner.assumeIsolated { $0.peerEnded(socket) }
+    }
+
+    private func drained() {
+        nonisolated(unsafe) let socket = self
+        owner.assumeIsolated { $0.drained(socket) }
+    }
+
+    private func closed() {
+        nonisolated(unsafe) let socket = self
+        owner.assumeIsolated { $0.streamClosed(socket) }
     }
 }

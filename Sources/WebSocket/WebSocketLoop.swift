@@ -65,11 +65,9 @@ public actor WebSocketLoop {
     public func adopt(_ stream: TCPStream, leftover: [UInt8], compression: Compression?) {
         guard stream.isOpen else { return }
         let id = makeID()
-        let socket = Socket(id: id, stream: stream, limits: limits, compression: compression, now: now)
-        stream.onRead = { [unowned socket] bytes in self.received(socket, bytes) }
-        stream.onEnd = { [unowned socket] in self.peerEnded(socket) }
-        stream.onDrain = { [unowned socket] in self.drained(socket) }
-        stream.onClose = { _ in self.streamClosed(id) }
+        let socket = Socket(
+            id: id, owner: self, stream: stream, limits: limits, compression: compression, now: now)
+        socket.listen()
         slots[id & Self.slotMask] = socket
         count += 1
         if ticker == nil {
@@ -107,7 +105,7 @@ public actor WebSocketLoop {
 
     // MARK: Reading
 
-    private func received(_ socket: Socket, _ bytes: UnsafeRawBufferPointer) {
+    func received(_ socket: Socket, _ bytes: UnsafeRawBufferPointer) {
         socket.heardAt = now
         socket.isPinged = false
         // The reader is in use while it calls us, so what ends it waits until it returns.
@@ -184,13 +182,14 @@ public actor WebSocketLoop {
         }
     }
 
-    private func peerEnded(_ socket: Socket) {
+    func peerEnded(_ socket: Socket) {
         if socket.state == .open { socket.unreported = .abnormal }
         socket.stream.close()
     }
 
-    private func streamClosed(_ id: Int) {
-        guard let socket = socket(id) else { return }
+    func streamClosed(_ socket: Socket) {
+        let id = socket.id
+        guard slots[id & Self.slotMask] === socket else { return }
         slots[id & Self.slotMask] = nil
         direct[id & Self.slotMask] = .none
         free.append(id & Self.slotMask)
@@ -284,7 +283,7 @@ public actor WebSocketLoop {
         refresh(socket)
     }
 
-    private func drained(_ socket: Socket) {
+    func drained(_ socket: Socket) {
         refresh(socket)
         switch socket.state {
         case .open: delegate.drained(handle(socket.id))

@@ -10,8 +10,10 @@ from stand import SECONDS, PgBench, Row, Stand
 
 SOCKETS = 10_000
 WARM = 1_000  # Connected before the memory is counted: what the process needs once is not a socket's.
+WAVE = 250  # Of them that come at once, as people do in the course of a day.
 IDLE_SECONDS = 10 * SECONDS
-SETTLE_SECONDS = 16  # PostgreSQL's background writer notes within 15 s of the last write that there was one.
+# PostgreSQL's own background writer notes after the last write, within this time, which transactions run.
+SETTLE_SECONDS, SETTLE_SECONDS_MAX = 20, 90
 RETURNING = 15_000
 RETURN_SECONDS = 10  # Over which a restarting instance tells its clients to spread.
 MISSED = 2  # Messages that each has missed.
@@ -47,11 +49,11 @@ class ChatFleet:
         rest.write_text("".join(lines[WARM:]))
         chat, url = stand.chat()
         port = urlsplit(url).port
-        with chat, Program(stand, "fan", "martlet", port, first) as some:
+        with chat, Program(stand, "fan", "martlet", port, first, WAVE) as some:
             some.heard()
             time.sleep(1)
             before = chat.resident_megabytes()
-            with Program(stand, "fan", "martlet", port, rest) as crowd:
+            with Program(stand, "fan", "martlet", port, rest, WAVE) as crowd:
                 crowd.heard()
                 time.sleep(2)
                 each = (chat.resident_megabytes() - before) * 1024 * 1024 / SOCKETS
@@ -68,15 +70,22 @@ class ChatFleet:
 
     def quiet(self, chat: Server) -> tuple[int, float]:
         """WAL and CPU of a time in which nothing happens."""
-        # What earlier measures left to be written: hint bits, statistics, the checkpoint's own record.
         self.stand.sql("VACUUM")
         self.stand.sql("CHECKPOINT")
-        time.sleep(SETTLE_SECONDS)
-        at = self.stand.sql("SELECT pg_current_wal_insert_lsn()")
+        at, since, deadline = "", 0.0, time.monotonic() + SETTLE_SECONDS_MAX
+        while time.monotonic() < min(deadline, since + SETTLE_SECONDS if at else deadline):
+            now = self.wal()
+            if now != at:
+                at, since = now, time.monotonic()
+            time.sleep(1)
+        at = self.wal()
         used, begun = chat.cpu_seconds(), time.monotonic()
         time.sleep(IDLE_SECONDS)
         percent = 100 * (chat.cpu_seconds() - used) / (time.monotonic() - begun)
-        return int(self.stand.sql(f"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '{at}')")), percent
+        return int(self.stand.sql(f"SELECT pg_wal_lsn_diff('{self.wal()}', '{at}')")), percent
+
+    def wal(self) -> str:
+        return self.stand.sql("SELECT pg_current_wal_insert_lsn()")
 
     def comeback(self) -> None:
         """All clients of a restarted instance at once, each with what it has seen."""
@@ -97,7 +106,7 @@ class ChatFleet:
             before = self.transactions()
             other = PgBench(stand, "other", script, 1, SECONDS, 200)
             used = chat.cpu_seconds()
-            with Program(stand, "fan", "martlet", urlsplit(url).port, file) as crowd:
+            with Program(stand, "fan", "martlet", urlsplit(url).port, file, 0) as crowd:
                 result = json.loads(crowd.heard())
                 used = chat.cpu_seconds() - used
                 busy = other.finish()

@@ -97,9 +97,9 @@ class ChatRows:
         ready = f"http://127.0.0.1:{port}/socket.io/?EIO=4&transport=polling"
         peer = Server(command, {}, ready, stand.folder / "socketio.log", SERVER_CORE)
         with chat, peer:
-            ours = Program(stand, "fan", "martlet", urlsplit(url).port, members, core=LOAD_CORE)
+            ours = Program(stand, "fan", "martlet", urlsplit(url).port, members, 0, core=LOAD_CORE)
             join = '42["join_room",{"room":"bench"}]'
-            theirs = Program(stand, "fan", "socketio", port, strangers, join, core=LOAD_CORE)
+            theirs = Program(stand, "fan", "socketio", port, strangers, 0, join, core=LOAD_CORE)
             with ours, theirs:
                 ours.heard(), theirs.heard()
                 time.sleep(1)  # The others join in their own time.
@@ -107,7 +107,7 @@ class ChatRows:
                 bare_port = free_port()
                 loop = Program(stand, "bare", bare_port, SOCKETS, round(size), core=SERVER_CORE)
                 time.sleep(0.2)
-                with loop, Program(stand, "fan", "bare", bare_port, strangers, core=LOAD_CORE) as silent:
+                with loop, Program(stand, "fan", "bare", bare_port, strangers, 0, core=LOAD_CORE) as silent:
                     silent.heard()
                     self.compare_fan_outs(said, size, [(ours, chat.child), (theirs, peer.child), (silent, loop.child)])
 

@@ -63,11 +63,11 @@ static void watch(struct crowd *crowd, struct client *client, int operation, uin
     if (epoll_ctl(crowd->epoll, operation, client->fd, &event)) fail("epoll_ctl: %s", strerror(errno));
 }
 
-void crowd_connect(struct crowd *crowd) {
+void crowd_connect(struct crowd *crowd, int first, int count) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)crowd->port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int one = 1, bytes = RECEIVE_BYTES;
-    for (int place = 0; place < crowd->count; place++) {
+    for (int place = first; place < first + count; place++) {
         struct client *client = &crowd->clients[place];
         client->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (client->fd < 0) fail("socket: %s", strerror(errno));

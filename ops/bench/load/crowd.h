@@ -48,8 +48,8 @@ void allow_descriptors(void);
 
 void crowd_init(struct crowd *, enum kind, int port, int count);
 
-// Begins to connect all clients, at once.
-void crowd_connect(struct crowd *);
+// Begins to connect so many clients, at once.
+void crowd_connect(struct crowd *, int first, int count);
 
 // Handles what has come, after waiting for at most so many milliseconds.
 void crowd_turn(struct crowd *, double milliseconds);

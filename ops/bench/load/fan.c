@@ -1,7 +1,7 @@
-// fan KIND PORT MEMBERS [THEN]: sockets that all hear what one of them says.
+// fan KIND PORT MEMBERS WAVE [THEN]: sockets that all hear what one of them says.
 //
 // MEMBERS is a file with a line for each socket: how many messages are to come by its resume, and what it says first.
-// All connect at once. Says on its output how long that took; then reads lines: `say ROUNDS BURST PAUSE TEXT` says
+// WAVE of them connect at once, all when it is 0. Says on its output how long that took; then reads lines: `say ROUNDS BURST PAUSE TEXT` says
 // BURST messages at once, waits until all have heard them, ROUNDS times over, of which each begins at least PAUSE
 // milliseconds after the one before. `%` in TEXT becomes a number.
 #include "crowd.h"
@@ -83,18 +83,23 @@ static void sayRounds(struct crowd *crowd, long rounds, int burst, int pause, co
 }
 
 int main(int count, char **arguments) {
-    if (count < 4) fail("fan KIND PORT MEMBERS [THEN]");
+    if (count < 5) fail("fan KIND PORT MEMBERS WAVE [THEN]");
     allow_descriptors();
     FILE *file = fopen(arguments[3], "r");
     if (!file) fail("%s cannot be read.", arguments[3]);
     struct crowd crowd;
     crowd_init(&crowd, kind_of(arguments[1]), atoi(arguments[2]), (int)lines(file));
-    crowd.then = count > 4 ? arguments[4] : NULL;
+    crowd.then = count > 5 ? arguments[5] : NULL;
     crowd.heard = other;
     long wanted = readMembers(&crowd, file);
     double begun = now(), greeted = 0;
-    crowd_connect(&crowd);
+    int wave = atoi(arguments[4]) > 0 ? atoi(arguments[4]) : crowd.count, asked = 0;
     while (crowd.greeted < crowd.count || crowd.messages < wanted) {
+        if (asked < crowd.count && crowd.greeted == asked) {
+            int next = crowd.count - asked < wave ? crowd.count - asked : wave;
+            crowd_connect(&crowd, asked, next);
+            asked += next;
+        }
         crowd_turn(&crowd, 1000);
         if (greeted == 0 && crowd.greeted == crowd.count) greeted = now() - begun;
         if (now() - begun > CONNECT_MILLISECONDS_MAX)

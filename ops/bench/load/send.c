@@ -99,7 +99,7 @@ static void turn(double milliseconds) {
 }
 
 static void connectAll(struct crowd *crowd) {
-    crowd_connect(crowd);
+    crowd_connect(crowd, 0, crowd->count);
     for (double begun = now(); crowd->greeted < crowd->count;) {
         crowd_turn(crowd, 100);
         if (now() - begun > CONNECT_MILLISECONDS_MAX) fail("Only %d were greeted.", crowd->greeted);
