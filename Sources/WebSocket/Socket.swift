@@ -58,8 +58,8 @@ final class Socket {
     }
 }
 
-/// What its stream tells. Each closure holds the socket and nothing else: a closure of one object needs no memory of its
-/// own, and there are four of them for each of ten thousand idle sockets.
+/// What its stream tells. Each closure holds the socket and nothing else: a closure of one object needs no memory of
+/// its own, and there are four of them for each of ten thousand idle sockets.
 extension Socket {
     func listen() {
         stream.onRead = { [self] in read($0) }

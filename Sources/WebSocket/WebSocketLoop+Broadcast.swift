@@ -2,12 +2,12 @@ import EventLoop
 
 /// The same frames to many sockets.
 extension WebSocketLoop {
-    /// Fewer sockets than this are not worth a send of their own before the turn's end: what comes behind it may go with
-    /// it.
+    /// Fewer sockets than this are not worth a send of their own before the turn's end: what comes behind it may go
+    /// with it.
     private static let broadcastMin = 32
 
-    /// The same frames, in order, to many sockets of this loop, by their handles' ids. Where nothing waits they may go out
-    /// at once, before the end of the turn.
+    /// The same frames, in order, to many sockets of this loop, by their handles' ids. Where nothing waits they may go
+    /// out at once, before the end of the turn.
     public func send(_ frames: [SharedFrame], to ids: [Int]) {
         guard ids.count >= Self.broadcastMin else {
             for id in ids { for frame in frames { send(frame, to: id) } }

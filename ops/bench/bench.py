@@ -50,7 +50,7 @@ def main() -> None:
     for note in stand.notes:
         print(f"  {note}")
     print(f"  wrk -t1 -c{CONNECTIONS} -d{SECONDS}s; services, nginx and uvicorn with one loop each;")
-    print(f"  constant answer and fan-out: server on core {SERVER_CORE}, load on core {LOAD_CORE}; the rest not pinned.")
+    print(f"  constant answer, fan-out: server on core {SERVER_CORE}, load on core {LOAD_CORE}; the rest not pinned.")
 
 
 if __name__ == "__main__":

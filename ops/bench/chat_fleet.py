@@ -114,13 +114,14 @@ class ChatFleet:
                 time.sleep(2)
                 statements = self.transactions() - before - busy.requests
         stand.rows += [
-            Row(f"{RETURNING:,} come back, seconds", f"{result['seconds']:.2f} s", "", result["seconds"], RETURN_SECONDS, True),
+            Row(f"{RETURNING:,} come back, seconds", f"{result['seconds']:.2f} s", "", result["seconds"],
+                RETURN_SECONDS, True),
             Row("statements, for each of them", f"{statements:,}", "", statements / RETURNING, 0.1, True),
         ]
         stand.notes.append(
             f"{RETURNING:,} come back at once, each with 2 rooms and {2 * MISSED} missed messages: all greeted after "
-            f"{result['greeted_seconds']:.2f} s, all served after {result['seconds']:.2f} s with {used:.2f} s of CPU and "
-            f"{statements:,} transactions; another query's p99 {busy.p99_milliseconds:.1f} ms meanwhile, "
+            f"{result['greeted_seconds']:.2f} s, all served after {result['seconds']:.2f} s with {used:.2f} s of CPU "
+            f"and {statements:,} transactions; another query's p99 {busy.p99_milliseconds:.1f} ms meanwhile, "
             f"{quiet.p99_milliseconds:.1f} ms before"
         )
 

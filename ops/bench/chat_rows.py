@@ -144,9 +144,9 @@ class ChatRows:
                 f"python-socketio {many.per_second:,.0f}/s", burst.per_second / many.per_second, 20, False),
         ]
         self.stand.notes.append(
-            f"fan-out of frames of {size:.0f} bytes: one message each {PAUSE} ms, slowest round {ours.p99_milliseconds:.1f} ms"
-            f" (bare {loop.p99_milliseconds:.1f} ms); python-socketio {theirs.per_second:,.0f}/s one by one and "
-            f"{figure(theirs)} of CPU each"
+            f"fan-out of frames of {size:.0f} bytes: one message each {PAUSE} ms, slowest round "
+            f"{ours.p99_milliseconds:.1f} ms (bare {loop.p99_milliseconds:.1f} ms); python-socketio "
+            f"{theirs.per_second:,.0f}/s one by one and {figure(theirs)} of CPU each"
         )
 
     # MARK: Sends
@@ -210,8 +210,8 @@ class ChatRows:
                 )
                 p50 = middle([answer["ack_p50"] for answer in answers])
                 self.stand.notes.append(
-                    f"durable sends, {count} under way: acknowledged after {p50:.1f} ms, p99 {mine.p99_milliseconds:.1f}"
-                    f" ms; INSERT + NOTIFY p99 {theirs.p99_milliseconds:.1f} ms"
+                    f"durable sends, {count} under way: acknowledged after {p50:.1f} ms, p99 "
+                    f"{mine.p99_milliseconds:.1f} ms; INSERT + NOTIFY p99 {theirs.p99_milliseconds:.1f} ms"
                 )
 
     def half_load(self) -> float:
@@ -282,6 +282,7 @@ class ChatRows:
         )
         self.stand.notes.append(
             f"another writer's commit, p99: idle {idle.p99_milliseconds:.1f} ms; chat at {rate:,.0f} sends/s "
-            f"{ours.p99_milliseconds:.1f} ms; INSERT + NOTIFY offered as many, of which it did {min(offered[0::2]):,.0f}, "
-            f"{theirs.p99_milliseconds:.1f} ms, and at a tenth of that {slow.p99_milliseconds:.1f} ms"
+            f"{ours.p99_milliseconds:.1f} ms; INSERT + NOTIFY offered as many, of which it did "
+            f"{min(offered[0::2]):,.0f}, {theirs.p99_milliseconds:.1f} ms, and at a tenth of that "
+            f"{slow.p99_milliseconds:.1f} ms"
         )

@@ -62,7 +62,8 @@ class GatewayRows:
         pages.mkdir(exist_ok=True)
         (pages / "constant.json").write_bytes(body)
         configuration = self.stand.folder / "nginx.conf"
-        text = (HERE / "nginx.conf").read_text().replace("@PORT@", str(port)).replace("@FOLDER@", str(self.stand.folder))
+        text = (HERE / "nginx.conf").read_text().replace("@PORT@", str(port))
+        text = text.replace("@FOLDER@", str(self.stand.folder))
         configuration.write_text(text.replace("@USER@", getpass.getuser()))
         url = f"http://127.0.0.1:{port}/constant.json"
         binary = shutil.which("nginx") or "/usr/sbin/nginx"

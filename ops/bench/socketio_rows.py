@@ -16,17 +16,14 @@ class SocketIORows:
 
     def room(self, person: int) -> str:
         """A new room of one member; its name."""
-        room = self.stand.sql("INSERT INTO rooms DEFAULT VALUES RETURNING id")
-        name = f"rep_{room}_ada"
-        self.stand.sql(
-            f"UPDATE rooms SET wire_name = '{name}' WHERE id = {room};"
-            f"INSERT INTO room_members (room_id, user_id) VALUES ({room}, {person})"
-        )
-        return name
+        room = self.stand.places(1)[0]
+        self.stand.enter([(room, person)])
+        return f"rep_{room}_ada"
 
     def socketio(self) -> None:
         """What one says in a room of many sockets, until all have it: one message after the other, and in bursts."""
-        person, token = self.stand.person()
+        person = self.stand.people(1)[0]
+        token = self.stand.token(person)
         chat, base = self.stand.chat()
         port = free_port()
         command = [sys.executable, "-m", "uvicorn", "socketio_app:app", "--app-dir", str(HERE), "--port", str(port)]

@@ -9,7 +9,6 @@ import re
 import statistics
 import subprocess
 import time
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -166,10 +165,3 @@ def quantile(ordered: list[float], part: float) -> float:
 
 def middle(values: list[float]) -> float:
     return statistics.median(values)
-
-
-def request_json(url: str, body: dict) -> dict:
-    data = json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request) as answer:
-        return json.load(answer)

@@ -1,9 +1,9 @@
 // fan KIND PORT MEMBERS WAVE [THEN]: sockets that all hear what one of them says.
 //
 // MEMBERS is a file with a line for each socket: how many messages are to come by its resume, and what it says first.
-// WAVE of them connect at once, all when it is 0. Says on its output how long that took; then reads lines: `say ROUNDS BURST PAUSE TEXT` says
-// BURST messages at once, waits until all have heard them, ROUNDS times over, of which each begins at least PAUSE
-// milliseconds after the one before. `%` in TEXT becomes a number.
+// WAVE of them connect at once, all when it is 0. Says on its output how long that took; then reads lines:
+// `say ROUNDS BURST PAUSE TEXT` says BURST messages at once, waits until all have heard them, ROUNDS times over, of
+// which each begins at least PAUSE milliseconds after the one before. `%` in TEXT becomes a number.
 #include "crowd.h"
 
 #include <stdio.h>
@@ -103,7 +103,8 @@ int main(int count, char **arguments) {
         crowd_turn(&crowd, 1000);
         if (greeted == 0 && crowd.greeted == crowd.count) greeted = now() - begun;
         if (now() - begun > CONNECT_MILLISECONDS_MAX)
-            fail("%d of %d were greeted, %ld of %ld messages came.", crowd.greeted, crowd.count, crowd.messages, wanted);
+            fail("%d of %d were greeted, %ld of %ld messages came.", crowd.greeted, crowd.count, crowd.messages,
+                 wanted);
     }
     printf("{\"greeted_seconds\": %f, \"seconds\": %f, \"messages\": %ld}\n", greeted / 1e3, (now() - begun) / 1e3,
            crowd.messages);
@@ -113,7 +114,8 @@ int main(int count, char **arguments) {
     while (getline(&line, &size, stdin) > 0) {
         long rounds;
         int burst, pause, text = 0;
-        if (sscanf(line, "say %ld %d %d %n", &rounds, &burst, &pause, &text) < 3 || text == 0) fail("What is \"%s\"?", line);
+        if (sscanf(line, "say %ld %d %d %n", &rounds, &burst, &pause, &text) < 3 || text == 0)
+            fail("What is \"%s\"?", line);
         line[strcspn(line, "\n")] = 0;
         sayRounds(&crowd, rounds, burst, pause, line + text);
     }

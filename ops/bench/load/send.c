@@ -51,8 +51,8 @@ static void send_one(struct client *client) {
     if (!filler[0]) memset(filler, 'x', (size_t)body);
     long room = sender->rooms[sender->next];
     sender->next = (sender->next + 1) % sender->roomCount;
-    snprintf(text, sizeof text, "{\"type\":\"send\",\"room\":%ld,\"id\":\"%.3f-%ld\",\"body\":\"%s\"}", room, now(), ++sent,
-             filler);
+    snprintf(text, sizeof text, "{\"type\":\"send\",\"room\":%ld,\"id\":\"%.3f-%ld\",\"body\":\"%s\"}", room, now(),
+             ++sent, filler);
     say(&senders, client, text);
 }
 
