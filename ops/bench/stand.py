@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import math
 import os
 import re
 import statistics
@@ -143,7 +144,9 @@ class PgBench:
         for old in stand.folder.glob(f"pgbench-{name}.*"):
             old.unlink()
         (stand.folder / f"{name}.pgbench").write_text(script)
-        command = [PGBENCH, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(max(1, round(seconds)))]
+        # Its time begins before its clients have connected; its rate does not.
+        whole = max(1, round(seconds)) + math.ceil(clients / 32)
+        command = [PGBENCH, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", str(whole)]
         command += ["-l", "--log-prefix", str(self.logs), "-f", str(stand.folder / f"{name}.pgbench")]
         command += ["-R", str(rate)] if rate else []
         self.child = subprocess.Popen([*command, stand.database_url], stdout=subprocess.PIPE, text=True)

@@ -156,6 +156,14 @@ static void heard(struct crowd *crowd, struct client *client, const char *text, 
     if (crowd->heard) crowd->heard(client, text, count, false);
 }
 
+// With what the ping had: some servers tell pongs apart by it.
+static void pong(struct client *client, const char *payload, size_t size) {
+    uint8_t frame[6 + 125] = {0x8A, (uint8_t)(0x80 | size)};
+    if (size > sizeof frame - 6) fail("A ping of %zu bytes.", size);
+    memcpy(frame + 6, payload, size);
+    write_all(client, frame, size + 6);
+}
+
 // Takes the whole frames at the beginning; gives how many bytes they are.
 static size_t frames(struct crowd *crowd, struct client *client, const uint8_t *bytes, size_t count) {
     size_t at = 0;
@@ -171,7 +179,7 @@ static size_t frames(struct crowd *crowd, struct client *client, const uint8_t *
         const char *payload = (const char *)bytes + at + head;
         switch (bytes[at] & 0x0F) {
         case 0x1: heard(crowd, client, payload, size); break;
-        case 0x9: write_all(client, "\x8a\x80\0\0\0", 6); break;
+        case 0x9: pong(client, payload, size); break;
         case 0x8:
             fail("The server closed socket %d: %d %.*s", client->place,
                  size >= 2 ? (uint8_t)payload[0] << 8 | (uint8_t)payload[1] : 0, (int)size - 2, payload + 2);

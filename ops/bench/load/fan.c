@@ -6,10 +6,12 @@
 // which each begins at least PAUSE milliseconds after the one before. `%` in TEXT becomes a number.
 #include "crowd.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { CONNECT_MILLISECONDS_MAX = 120000, ROUND_MILLISECONDS_MAX = 30000 };
 
@@ -82,6 +84,12 @@ static void sayRounds(struct crowd *crowd, long rounds, int burst, int pause, co
     fflush(stdout);
 }
 
+// Answers pings until a line comes: a server closes those who do not.
+static void attend(struct crowd *crowd) {
+    struct pollfd waits[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = crowd->epoll, .events = POLLIN}};
+    while (poll(waits, 2, -1) >= 0 && !waits[0].revents) crowd_turn(crowd, 0);
+}
+
 int main(int count, char **arguments) {
     if (count < 5) fail("fan KIND PORT MEMBERS WAVE [THEN]");
     allow_descriptors();
@@ -111,7 +119,7 @@ int main(int count, char **arguments) {
     fflush(stdout);
     char *line = NULL;
     size_t size = 0;
-    while (getline(&line, &size, stdin) > 0) {
+    while (attend(&crowd), getline(&line, &size, stdin) > 0) {
         long rounds;
         int burst, pause, text = 0;
         if (sscanf(line, "say %ld %d %d %n", &rounds, &burst, &pause, &text) < 3 || text == 0)
