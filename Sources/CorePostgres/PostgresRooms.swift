@@ -23,7 +23,7 @@ public struct PostgresRooms: RoomRepository {
 
     public func rooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [Room]] {
         try await mapped {
-            let rows = try await db.short.rows(
+            let rows = try await db.long.rows(
                 """
                 SELECT u.id, r.id, coalesce(r.wire_name, ''), r.last_seq, m.last_read_seq, r.created_at
                 FROM unnest(\(users.map(\.value))::bigint[]) AS u (id)
