@@ -168,8 +168,8 @@ struct SocketIOTests {
                 """
                 BEGIN;
                 INSERT INTO messages (room_id, seq, sender_id, kind, target_seq, body) VALUES
-                  (1, 4, 1, 'edit', 3, 'C'), (1, 5, 1, 'delete', 1, ''), (1, 6, 2, 'edit', 2, 'not yours');
-                UPDATE rooms SET last_seq = 6 WHERE id = 1;
+                  (1, 4, 1, 'edit', 3, 'C'), (1, 5, 1, 'delete', 1, '');
+                UPDATE rooms SET last_seq = 5 WHERE id = 1;
                 INSERT INTO room_changes (room_ids) VALUES ('{1}'); NOTIFY martlet_chat; COMMIT
                 """)
             let live = try await one.room(endingWith: "C")
