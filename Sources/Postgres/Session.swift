@@ -36,8 +36,8 @@ public final class Session: SQLExecutor {
 extension Database {
     /// Runs `body` with a connection of its own. What it leaves behind (settings, locks, temporary tables, an open
     /// transaction) goes with it.
-    /// - Throws: what `body` throws; `PostgresMisuse.noSession` behind a pooler; `PostgresUnavailable` when no connection
-    ///   came free in time.
+    /// - Throws: what `body` throws; `PostgresMisuse.noSession` behind a pooler; `PostgresUnavailable` when no
+    ///   connection came free in time.
     @discardableResult
     public func session<T: Sendable>(_ body: (Session) async throws -> T) async throws -> T {
         guard !configuration.isPooled else { throw PostgresMisuse.noSession }
