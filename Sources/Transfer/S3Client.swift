@@ -96,16 +96,22 @@ public struct S3Request: Sendable {
 public struct S3Client: Sendable {
     public static let connectSecondsMax = 5
     /// For a request without a body to speak of.
-    public static let secondsMax = 20
+    public static let secondsMaxDefault = 20
     /// For one that carries a part of an object: 8 MiB at 140 kB a second.
     public static let bodySecondsMax = 60
 
     public let location: S3Location
     private let offload: OffloadPool
     private let handles: CurlHandles
+    private let secondsMax: Int
 
-    public init(_ location: S3Location, offload: OffloadPool, connectionsMax: Int = 8) {
+    /// - Parameter secondsMax: for a request without a body to speak of; one with a body has its own, longer time.
+    public init(
+        _ location: S3Location, offload: OffloadPool, connectionsMax: Int = 8,
+        secondsMax: Int = Self.secondsMaxDefault
+    ) {
         self.location = location
+        self.secondsMax = secondsMax
         self.offload = offload
         handles = CurlHandles(idleMax: connectionsMax)
     }
@@ -117,13 +123,13 @@ public struct S3Client: Sendable {
         let url = location.url(key: request.key, query: request.query)
         var lines = ["x-amz-content-sha256: \(request.sha256)"]
         for (name, value) in request.headers { lines.append("\(name): \(value)") }
-        return try await offload.run { [handles, location, lines] in
+        return try await offload.run { [handles, location, lines, secondsMax] in
             try handles.with { handle in
                 handle.set(CURLOPT_URL, url)
                 handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
                 handle.set(CURLOPT_FOLLOWLOCATION, 0)
                 handle.set(CURLOPT_CONNECTTIMEOUT, Self.connectSecondsMax)
-                handle.set(CURLOPT_TIMEOUT, request.body.count > 1 << 16 ? Self.bodySecondsMax : Self.secondsMax)
+                handle.set(CURLOPT_TIMEOUT, request.body.count > 1 << 16 ? Self.bodySecondsMax : secondsMax)
                 handle.set(CURLOPT_AWS_SIGV4, "aws:amz:\(location.region):s3")
                 handle.set(CURLOPT_USERNAME, location.accessKey)
                 handle.set(CURLOPT_PASSWORD, location.secretKey)

@@ -174,6 +174,35 @@ private final class ScriptedS3: Sendable {
         }
     }
 
+    @Test("an S3 that takes connections and says nothing is given its time, once")
+    func silent() async throws {
+        // Nobody accepts: the kernel does, and no answer comes.
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(listener, pointer, length) == 0 && listen(listener, 8) == 0
+                    && getsockname(listener, pointer, &length) == 0
+            }
+        }
+        try #require(isListening)
+        let pool = OffloadPool(name: "s3-silent", threads: 1, queueMax: 8)
+        let location = S3Location(
+            endpoint: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))", region: "r", bucket: "bucket",
+            style: .path, accessKey: "a", secretKey: "s")
+        let store = S3Store(
+            client: S3Client(location, offload: pool, secondsMax: 1), prefix: "", scratch: NSTemporaryDirectory(),
+            files: pool, clock: SystemClock(), pauseSeconds: 0)
+        let begin = ContinuousClock.now
+        await #expect(throws: StoreError(.unreachable("no answer in time"))) { try await put(store, bytes: 10) }
+        let seconds = ContinuousClock.now - begin
+        #expect(seconds > .milliseconds(900) && seconds < .seconds(30))
+    }
+
     @Test("what an S3 says in XML is read as it is meant")
     func documents() {
         let document = S3Document(
