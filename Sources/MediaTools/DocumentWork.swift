@@ -44,14 +44,7 @@ struct DocumentWork {
 
     private func append(_ page: OpaquePointer, to text: inout TextBuilder) {
         let begin = text.bytes.count
-        if let pageText = poppler_page_get_text(page) {
-            defer { martlet_poppler_free(pageText) }
-            var index = 0
-            while pageText[index] != 0, !text.isCut {
-                text.append(UInt8(bitPattern: pageText[index]))
-                index += 1
-            }
-        }
+        PDFPageText(page)?.append(to: &text)
         guard let mappings = poppler_page_get_link_mapping(page) else { return }
         defer { poppler_page_free_link_mapping(mappings) }
         var next: UnsafeMutablePointer<GList>? = mappings
