@@ -25,9 +25,10 @@ func program(_ name: String, _ dependencies: [String], in folder: String = "Sour
         swiftSettings: swift)
 }
 
-func tests(_ name: String, _ dependencies: [String]) -> Target {
+/// - Parameter data: folders of files that tests read where they lie.
+func tests(_ name: String, _ dependencies: [String], data: [String] = []) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies.map { .byName(name: $0) }, path: "Tests/\(name)",
+        name: name, dependencies: dependencies.map { .byName(name: $0) }, path: "Tests/\(name)", exclude: data,
         swiftSettings: swift)
 }
 
@@ -61,9 +62,10 @@ let package = Package(
         module("Postgres", ["EventLoop", "Cpq"]),
         module("Transfer", ["EventLoop", "Ccurl"]),
         module("Crypto", ["Copenssl", "Cargon2"]),
-        module("MediaTools", ["Cvips", "Cpoppler", "Czip", "Cexpat", "Cmagic", "Cseccomp"]),
+        module("MediaTools", ["Cvips", "Cpoppler", "Czip", "Cexpat", "Cmagic", "Cseccomp", "Resume"]),
         module("SafeHTML", ["Cgumbo"]),
         module("JSON", []),
+        module("Resume", []),
         module("ServiceKit", ["EventLoop", "HTTPServer"]),
 
         // The product.
@@ -74,11 +76,12 @@ let package = Package(
         module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit"]),
         module(
             "GatewayApp",
-            ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "SafeHTML", "ServiceKit"]),
+            ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "Resume", "SafeHTML", "ServiceKit"]),
         module(
             "ChatApp",
             ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit", "SocketIO", "WebSocket"]),
-        module("WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "SafeHTML", "ServiceKit", "Transfer"]),
+        module(
+            "WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "Resume", "SafeHTML", "ServiceKit", "Transfer"]),
         module("OperatorApp", ["Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit"]),
 
         program(
@@ -112,18 +115,20 @@ let package = Package(
         tests("PostgresTests", ["EventLoop", "Postgres", "Seeded", "TestSupport"]),
         tests("TransferTests", ["EventLoop", "HTTPServer", "TestSupport", "Transfer"]),
         tests("CryptoTests", ["Crypto", "Seeded"]),
-        tests("MediaToolsTests", ["Czip", "MediaTools", "Seeded"]),
+        tests("MediaToolsTests", ["Czip", "MediaTools", "Resume", "Seeded"], data: ["CVs"]),
         tests("SafeHTMLTests", ["SafeHTML", "Seeded"]),
         tests("JSONTests", ["JSON"]),
+        tests("ResumeTests", ["Resume", "Seeded"]),
         tests("ServiceKitTests", ["EventLoop", "HTTPServer", "ServiceKit"]),
         tests("CoreTests", ["Core"]),
-        tests("CorePostgresTests", ["Core", "CorePostgres", "Postgres", "SafeHTML", "Seeded", "TestSupport"]),
+        tests(
+            "CorePostgresTests", ["Core", "CorePostgres", "Postgres", "Resume", "SafeHTML", "Seeded", "TestSupport"]),
         tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "Seeded", "ServiceKit"]),
         tests(
             "GatewayAppTests",
             [
                 "Core", "CoreHTTP", "CorePostgres", "Crypto", "EventLoop", "GatewayApp", "HTTPServer", "JSON",
-                "MediaStore", "Postgres", "Seeded", "ServiceKit", "TestSupport",
+                "MediaStore", "Postgres", "Resume", "Seeded", "ServiceKit", "TestSupport",
             ]),
         tests(
             "ChatAppTests",
@@ -141,7 +146,8 @@ let package = Package(
         tests(
             "WorkerAppTests",
             [
-                "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "ServiceKit",
+                "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "Resume",
+                "ServiceKit",
                 "TestSupport", "Transfer", "WorkerApp",
             ]),
         tests("OperatorAppTests", ["Core", "CorePostgres", "JSON", "OperatorApp", "Postgres", "TestSupport"]),
