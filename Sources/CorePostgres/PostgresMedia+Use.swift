@@ -160,15 +160,15 @@ extension PostgresMedia {
             WITH gone AS (
               DELETE FROM media WHERE id = \(other)
               RETURNING name, alternative_text, caption, declared_type, mime, ext, bytes, sha256, storage_key, width,
-                        height, page_count, text, text_pages, note
+                        height, page_count, text, text_pages, resume, note
             )
             UPDATE media m SET
               state = 'ready', rejection = NULL, rejection_message = NULL, name = g.name,
               alternative_text = coalesce(g.alternative_text, m.alternative_text),
               caption = coalesce(g.caption, m.caption), declared_type = g.declared_type, mime = g.mime, ext = g.ext,
               hash = \(hash), bytes = g.bytes, sha256 = g.sha256, storage_key = g.storage_key, width = g.width,
-              height = g.height, page_count = g.page_count, text = g.text, text_pages = g.text_pages, note = g.note,
-              updated_at = now()
+              height = g.height, page_count = g.page_count, text = g.text, text_pages = g.text_pages,
+              resume = g.resume, note = g.note, updated_at = now()
             FROM gone g WHERE m.id = \(id)
             """,
             """

@@ -107,10 +107,11 @@ public struct PostgresMedia: MediaRepository {
             let statement: SQL =
                 switch result {
                 case .ready(
-                    let mime, let ext, let width, let height, let pages, let text, let offsets, let note, let variants):
+                    let mime, let ext, let width, let height, let pages, let text, let offsets, let resume, let note,
+                    let variants):
                     Self.ready(
-                        id, mime: mime, ext: ext, size: (width, height), pages: (pages, text, offsets), note: note,
-                        variants: variants)
+                        id, mime: mime, ext: ext, size: (width, height), pages: (pages, text, offsets), resume: resume,
+                        note: note, variants: variants)
                 case .rejected(let reason, let message): Self.rejected(id, reason: reason, message: message)
                 }
             return try await db.write.first(statement) { try $0.get(0, as: Media.ID.self) } != nil
@@ -120,7 +121,7 @@ public struct PostgresMedia: MediaRepository {
     /// One statement, so that it is done or not: a worker that lost its lease, or comes twice, finds nothing pending.
     private static func ready(
         _ id: Media.ID, mime: String, ext: String, size: (width: Int?, height: Int?),
-        pages: (count: Int?, text: String?, offsets: [Int]), note: String?, variants: [Media.Variant]
+        pages: (count: Int?, text: String?, offsets: [Int]), resume: String?, note: String?, variants: [Media.Variant]
     ) -> SQL {
         // PostgreSQL's text has no U+0000, and PDFs have some; a space leaves the pages where they are.
         let text = pages.text.map { text in
@@ -131,7 +132,7 @@ public struct PostgresMedia: MediaRepository {
             WITH done AS (
               UPDATE media SET state = 'ready', mime = \(mime), ext = \(ext), width = \(size.width),
                 height = \(size.height), page_count = \(pages.count), text = \(text), text_pages = \(JSONText(offsets)),
-                note = \(note), updated_at = now()
+                resume = \(resume.map { JSONText($0) }), note = \(note), updated_at = now()
               WHERE id = \(id) AND state = 'pending'
               RETURNING id, kind
             ), added AS (

@@ -16,6 +16,7 @@ public struct GatewayParts: Sendable {
     public let search: any PostingSearchRepository
     public let applications: any ApplicationRepository
     public let media: any MediaRepository
+    public let cvs: any CVRepository
     public let rooms: any RoomRepository
     public let alerts: any AlertRepository
     public let accounts: any AccountRepository
@@ -38,8 +39,9 @@ public struct GatewayParts: Sendable {
     public init(
         users: any UserRepository, sessions: any SessionRepository, entries: any EntryRepository,
         companies: any CompanyRepository, postings: any PostingRepository, search: any PostingSearchRepository,
-        applications: any ApplicationRepository, media: any MediaRepository, rooms: any RoomRepository,
-        alerts: any AlertRepository, accounts: any AccountRepository, store: any ObjectStore, keys: SigningKeys,
+        applications: any ApplicationRepository, media: any MediaRepository, cvs: any CVRepository,
+        rooms: any RoomRepository, alerts: any AlertRepository, accounts: any AccountRepository, store: any ObjectStore,
+        keys: SigningKeys,
         guardian: SessionGuard, hasher: PasswordHasher = PasswordHasher(), clock: any ServiceClock,
         random: any RandomSource = SystemRandom(), metrics: Metrics, log: Log, openAPI: [UInt8],
         trusted: TrustedNetworks = .loopback, signInFailuresPerMinute: Int = 10, registrationsPerMinute: Int = 60,
@@ -53,6 +55,7 @@ public struct GatewayParts: Sendable {
         self.search = search
         self.applications = applications
         self.media = media
+        self.cvs = cvs
         self.rooms = rooms
         self.alerts = alerts
         self.accounts = accounts
@@ -78,7 +81,7 @@ public struct Gateway: Sendable {
     /// come back.
     static let hashingThreads = 2
     static let hashingWaitingMax = 64
-    /// Descriptions that wait to be made safe.
+    /// Descriptions that wait to be made safe, and CVs to be compared.
     static let rewritingWaitingMax = 256
 
     public let router: Router
@@ -112,6 +115,7 @@ public struct Gateway: Sendable {
         FileRoutes(
             media: parts.media, store: store, signIn: signIn, links: links, log: parts.log, missing: missing
         ).register(on: &router)
+        CVRoutes(cvs: parts.cvs, signIn: signIn, comparing: rewriting).register(on: &router)
         RoomRoutes(rooms: parts.rooms, signIn: signIn).register(on: &router)
         AlertRoutes(alerts: parts.alerts, signIn: signIn).register(on: &router)
         PageRoutes(alerts: parts.alerts, tokens: UnsubscribeToken(keys: parts.keys), openAPI: parts.openAPI)

@@ -37,7 +37,9 @@ struct UploadForm {
         switch text {
         case nil, "attachment": .attachment
         case "profile": .profile
-        default: throw .invalid("kind", "kind must be profile or attachment; for other files send ref, refId and field")
+        // To be read before anybody applies with it.
+        case "cv": .cv
+        default: throw .invalid("kind", "kind must be profile, cv or attachment; else send ref, refId and field")
         }
     }
 

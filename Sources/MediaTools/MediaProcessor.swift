@@ -24,7 +24,9 @@ final class MediaProcessor {
         switch (request.kind, type.isImage) {
         case (.image, false): throw .notAnImage
         case (.cv, true): throw .notACV
-        case (_, false): return .document(try DocumentWork(limits: request.limits).run(file, type: type))
+        case (_, false):
+            let document = try DocumentWork(limits: request.limits).run(file, type: type)
+            return .document(request.resumeIn.map { document.read(in: $0) } ?? document)
         case (_, true):
             let work = ImageWork(
                 path: request.path, type: type, outputDirectory: request.outputDirectory, limits: request.limits)

@@ -1,3 +1,5 @@
+import Resume
+
 /// What may be asked of one file.
 public struct MediaLimits: Codable, Equatable, Sendable {
     public var fileBytesMax = 20 << 20
@@ -34,8 +36,14 @@ public struct MediaRequest: Codable, Equatable, Sendable {
     /// answer comes, there may be rests in it: the caller removes the folder in any case.
     public let outputDirectory: String
     public let limits: MediaLimits
+    /// The present month, where what the document says as a CV is wanted too.
+    public let resumeIn: Resume.Month?
 
-    public init(kind: Kind, path: String, outputDirectory: String, limits: MediaLimits = MediaLimits()) {
+    public init(
+        kind: Kind, path: String, outputDirectory: String, limits: MediaLimits = MediaLimits(),
+        resumeIn: Resume.Month? = nil
+    ) {
+        self.resumeIn = resumeIn
         self.kind = kind
         self.path = path
         self.outputDirectory = outputDirectory
@@ -104,6 +112,29 @@ public struct MediaDocument: Codable, Equatable, Sendable {
     public let pageOffsets: [Int]
     /// Where it links to, beside what is written out in the text.
     public let links: [MediaLink]
+    /// What it says as a CV, where that was asked for and there is text.
+    public let resume: Resume?
+
+    public init(
+        type: ContentType, pages: Int?, textOutcome: Text, text: String, pageOffsets: [Int], links: [MediaLink] = [],
+        resume: Resume? = nil
+    ) {
+        self.type = type
+        self.pages = pages
+        self.textOutcome = textOutcome
+        self.text = text
+        self.pageOffsets = pageOffsets
+        self.links = links
+        self.resume = resume
+    }
+
+    func read(in month: Resume.Month) -> MediaDocument {
+        guard textOutcome != .none else { return self }
+        let links = links.map { Resume.Link(offset: $0.offset, target: $0.target) }
+        return MediaDocument(
+            type: type, pages: pages, textOutcome: textOutcome, text: text, pageOffsets: pageOffsets, links: self.links,
+            resume: Resume.read(text, pageOffsets: pageOffsets, links: links, now: month))
+    }
 }
 
 /// An address behind a word.

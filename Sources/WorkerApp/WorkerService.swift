@@ -86,8 +86,8 @@ public enum WorkerService {
         let log = context.log
         var handlers: [any WorkHandler] = [
             ProcessUpload(
-                media: parts.media, store: parts.store, scratch: parts.scratch, offload: parts.offload, log: log,
-                process: parts.children.process),
+                media: parts.media, store: parts.store, scratch: parts.scratch, offload: parts.offload,
+                clock: context.clock, log: log, process: parts.children.process),
             MatchAlerts(alerts: parts.alerts, clock: context.clock),
             SendDigests(alerts: parts.alerts, clock: context.clock),
             DeleteFiles(store: parts.store),

@@ -59,8 +59,8 @@ struct TestGateway {
                     users: PostgresUsers(db: db), sessions: PostgresSessions(db: db), entries: PostgresEntries(db: db),
                     companies: PostgresCompanies(db: db), postings: PostgresPostings(db: db),
                     search: PostgresSearch(db: db), applications: PostgresApplications(db: db),
-                    media: PostgresMedia(db: db, quota: quota), rooms: PostgresRooms(db: db),
-                    alerts: PostgresAlerts(db: db),
+                    media: PostgresMedia(db: db, quota: quota), cvs: PostgresCVs(db: db),
+                    rooms: PostgresRooms(db: db), alerts: PostgresAlerts(db: db),
                     accounts: PostgresAccounts(db: db), store: try FolderStore(root: folder, offload: files),
                     keys: try SigningKeys(secrets: [String(repeating: "k", count: 32)]), guardian: guardian,
                     // The cheapest the library takes: these tests are not about hashing.

@@ -88,7 +88,7 @@ struct UploadTests {
             let empty = try await api.send(token: ada, [SentFile(), SentFile(bytes: [])])
             #expect(empty.status == 400 && empty.problem == "Files are empty")
             #expect(try await api.form("/api/upload", token: ada, files: [("other", "a", [1])]).status == 400)
-            #expect(try await api.send(to: "/api/upload?kind=cv", token: ada, [SentFile()]).status == 400)
+            #expect(try await api.send(to: "/api/upload?kind=logo", token: ada, [SentFile()]).status == 400)
             let large = [UInt8](repeating: 0x41, count: Media.Kind.profile.bytesMax + 1)
             let picture = try await api.send(to: "/api/upload?kind=profile", token: ada, [SentFile(bytes: large)])
             #expect(picture.status == 413)

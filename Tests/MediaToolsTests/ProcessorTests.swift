@@ -1,4 +1,5 @@
 import Foundation
+import Resume
 import Testing
 
 @testable import MediaTools
@@ -206,6 +207,22 @@ import Testing
         #expect(document.pageOffsets.count == 3)
         let last = String(decoding: Array(document.text.utf8)[document.pageOffsets[2]...], as: UTF8.self)
         #expect(last.trimmingCharacters(in: .whitespacesAndNewlines) == "Vitae")
+    }
+
+    @Test("what a CV says is told where it is asked for, and only where there is text")
+    func resume() throws {
+        let file = try scratch.file("cv", Samples.pdf(pages: ["jane.doe@example.org"]))
+        let month = Resume.Month(year: 2026, month: 1)
+        let request = { (file: String, month: Resume.Month?) in
+            MediaRequest(kind: .cv, path: file, outputDirectory: try scratch.folder(), resumeIn: month)
+        }
+        let asked = try #require(try processor.process(request(file, month)).document)
+        #expect(asked.resume?.emails.map(\.value) == ["jane.doe@example.org"])
+        #expect(try processor.process(request(file, nil)).document?.resume == nil)
+        let scan = try scratch.file("scan", Samples.pdf(pages: [""]))
+        #expect(try processor.process(request(scan, month)).document?.resume == nil)
+        let data = try JSONEncoder().encode(MediaAnswer.document(asked))
+        #expect(try JSONDecoder().decode(MediaAnswer.self, from: data) == .document(asked))
     }
 
     @Test("a PDF without text is a CV all the same; too many pages and damage are not")

@@ -4,6 +4,7 @@ import EventLoop
 import Foundation
 import MediaStore
 import Postgres
+import Resume
 import ServiceKit
 import Synchronization
 import TestSupport
@@ -58,7 +59,7 @@ import Testing
     ) -> ProcessUpload {
         ProcessUpload(
             media: uploaded.media, store: uploaded.store, scratch: uploaded.place.root + "/tmp", offload: pool,
-            log: .silent, process: process)
+            clock: SystemClock(), log: .silent, process: process)
     }
 
     func item(_ id: Media.ID, attempt: Int = 1) -> WorkItem {
@@ -158,12 +159,17 @@ import Testing
             let uploaded = try await upload(db, .cv, [1, 2, 3])
             let answer = MediaAnswer.document(
                 MediaDocument(
-                    type: .pdf, pages: 2, textOutcome: .extracted, text: "one two", pageOffsets: [0, 4], links: []))
+                    type: .pdf, pages: 2, textOutcome: .extracted, text: "one two", pageOffsets: [0, 4], links: [],
+                    resume: Resume.read("one two", pageOffsets: [0], now: Resume.Month(year: 2026, month: 1))))
             try await handler(uploaded) { _ in answer }.run(item(uploaded.id))
             let media = try await uploaded.media.find(uploaded.id)
             #expect(media.state == .ready && media.mime == "application/pdf" && media.pageCount == 2)
             let text = try await db.write.first("SELECT text FROM media") { try $0.get(0, as: String.self) }
             #expect(text == "one two")
+            let resume = try await db.write.first("SELECT resume ->> 'skills' FROM media") {
+                try $0.get(0, as: String.self)
+            }
+            #expect(resume == "[]")
             try await handler(uploaded) { _ in answer }.run(item(.init(999_999)))
 
             try await db.write.execute("UPDATE media SET state = 'pending'")

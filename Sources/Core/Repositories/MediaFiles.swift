@@ -98,9 +98,10 @@ public enum MediaResult: Sendable {
     /// - Parameters:
     ///   - mime: of what is served.
     ///   - ext: as `mime`.
+    ///   - resume: what a CV says, as JSON of the Resume module.
     case ready(
         mime: String, ext: String, width: Int?, height: Int?, pageCount: Int?, text: String?, pageOffsets: [Int],
-        note: String?, variants: [Media.Variant])
+        resume: String? = nil, note: String?, variants: [Media.Variant])
     /// A CV's application stands and gets a `cv_rejected` event.
     case rejected(reason: String, message: String)
 }

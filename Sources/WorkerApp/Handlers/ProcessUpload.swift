@@ -2,6 +2,7 @@ import Core
 import EventLoop
 import Foundation
 import MediaTools
+import Resume
 import ServiceKit
 
 /// Has a sandboxed child look at an upload, keeps what it made, and writes down what the file is, or why it is none.
@@ -22,6 +23,7 @@ public struct ProcessUpload: WorkHandler {
     private let store: any WorkingStore
     private let scratch: String
     private let offload: OffloadPool
+    private let clock: any ServiceClock
     private let process: @Sendable (MediaRequest) async throws -> MediaAnswer
     private let log: Log
 
@@ -29,13 +31,15 @@ public struct ProcessUpload: WorkHandler {
     ///   - scratch: a folder beneath the children's roots, for what they write.
     ///   - process: as `MediaChildPool.process`.
     public init(
-        media: any MediaRepository, store: any WorkingStore, scratch: String, offload: OffloadPool, log: Log,
+        media: any MediaRepository, store: any WorkingStore, scratch: String, offload: OffloadPool,
+        clock: any ServiceClock, log: Log,
         process: @escaping @Sendable (MediaRequest) async throws -> MediaAnswer
     ) {
         self.media = media
         self.store = store
         self.scratch = scratch
         self.offload = offload
+        self.clock = clock
         self.log = log
         self.process = process
     }
@@ -83,7 +87,16 @@ public struct ProcessUpload: WorkHandler {
             }
         var limits = MediaLimits()
         limits.fileBytesMax = media.kind.bytesMax
-        return MediaRequest(kind: kind, path: path, outputDirectory: folder, limits: limits)
+        return MediaRequest(
+            kind: kind, path: path, outputDirectory: folder, limits: limits,
+            resumeIn: media.kind == .cv ? Self.month(of: clock.now()) : nil)
+    }
+
+    private static func month(of date: Date) -> Resume.Month {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = .gmt
+        let parts = calendar.dateComponents([.year, .month], from: date)
+        return Resume.Month(year: parts.year ?? 0, month: parts.month ?? 1)
     }
 
     private func conclude(_ media: Media, _ answer: MediaAnswer, folder: String, attempt: Int) async throws {
@@ -101,12 +114,13 @@ public struct ProcessUpload: WorkHandler {
                 case .none: "no_text"
                 case .cut: "text_cut"
                 }
+            let resume = try document.resume.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
             _ = try await self.media.finish(
                 media.id,
                 .ready(
                     mime: document.type.mime, ext: document.type.ext, width: nil, height: nil,
                     pageCount: document.pages, text: document.text.isEmpty ? nil : document.text,
-                    pageOffsets: document.pageOffsets, note: note, variants: []))
+                    pageOffsets: document.pageOffsets, resume: resume, note: note, variants: []))
         case .image(let image):
             try await finish(media, image, folder: folder)
         }
