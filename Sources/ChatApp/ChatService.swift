@@ -153,7 +153,7 @@ public final class ChatService: Sendable {
         await batcher.drain()
         for hub in hubs { await hub.drain() }
         await engine.drain()
-        for loop in sockets { await loop.untilEmpty() }
+        for loop in sockets { await loop.untilGone() }
         await batcher.stop()
         await feed.stop()
         await presence.stop()

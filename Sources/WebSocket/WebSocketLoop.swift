@@ -27,7 +27,7 @@ public actor WebSocketLoop {
     private var deflater: Deflater?
     private var inflater: Inflater?
     private let pingFrame = SharedFrame.ping([])
-    private var emptied: [CheckedContinuation<Void, Never>] = []
+    private var departures: [Departure] = []
 
     public init(on loop: EventLoop, limits: WebSocketLimits = WebSocketLimits(), delegate: any WebSocketDelegate) {
         self.loop = loop
@@ -35,10 +35,24 @@ public actor WebSocketLoop {
         self.delegate = delegate
     }
 
-    /// Returns when the last socket is gone. Sockets that are being closed are gone after `closeSecondsMax`.
-    public func untilEmpty() async {
-        guard count > 0 else { return }
-        await withCheckedContinuation { emptied.append($0) }
+    /// Somebody who waits for these sockets to go.
+    private struct Departure {
+        var left: Set<Int>
+        let over: CheckedContinuation<Void, Never>
+    }
+
+    /// Returns when the sockets that are there now are gone, whoever comes meanwhile: clients that come back at once
+    /// would keep a process from ending. Sockets that are being closed are gone after `closeSecondsMax`.
+    public func untilGone() async {
+        let present = Set(slots.lazy.compactMap { $0?.id })
+        guard !present.isEmpty else { return }
+        await withCheckedContinuation { departures.append(Departure(left: present, over: $0)) }
+    }
+
+    private func departed(_ id: Int) {
+        for index in departures.indices { departures[index].left.remove(id) }
+        for departure in departures where departure.left.isEmpty { departure.over.resume() }
+        departures.removeAll { $0.left.isEmpty }
     }
 
     // MARK: Opening
@@ -198,10 +212,8 @@ public actor WebSocketLoop {
         socket.state = .gone
         socket.dropDue()
         if socket.unreported != nil { markDirty(socket) }
-        guard count == 0 else { return }
-        ticker = nil
-        for continuation in emptied { continuation.resume() }
-        emptied = []
+        if count == 0 { ticker = nil }
+        departed(id)
     }
 
     // MARK: Writing

@@ -67,7 +67,7 @@ public final class EngineServer: Sendable {
     public func drain() async {
         for engine in engines { await engine.drain() }
         for engine in engines { await engine.untilEmpty() }
-        for loop in sockets { await loop.untilEmpty() }
+        for loop in sockets { await loop.untilGone() }
     }
 
     // MARK: Requests
