@@ -15,7 +15,8 @@ protocol ChatFront: AnyObject, Sendable {
 /// What the feed tells the fronts that follow a room.
 enum FeedNews: Sendable {
     /// Rooms that the front asked for, and the positions from which everything will be delivered.
-    case held([(Room.ID, Int64)])
+    /// Under the number with which they were asked for.
+    case held(Int, [(Room.ID, Int64)])
     case delivered([HubDelivery])
     /// Users whose rooms may have changed.
     case refresh([User.ID])

@@ -14,9 +14,11 @@ extension ChatHub {
     private static let catchUpRoomsMax = 128
 
     /// The feed follows these rooms for us and delivers from these positions on.
-    func held(_ positions: [(Room.ID, Int64)]) {
+    func held(_ number: Int, _ positions: [(Room.ID, Int64)]) {
         for (room, position) in positions {
-            guard let hubRoom = rooms[room], hubRoom.position == nil else { continue }
+            // An answer to a former hold of the room, let go and taken up again meanwhile, is about positions that
+            // the feed has forgotten.
+            guard let hubRoom = rooms[room], hubRoom.hold == number, hubRoom.position == nil else { continue }
             hubRoom.position = position
             for user in hubRoom.users.values {
                 for socket in user.sockets { resolve(socket, room) }

@@ -107,19 +107,20 @@ extension ChatHub {
 
     private func enter(_ user: HubUser, _ list: [Room]) {
         var held: [(room: Room.ID, lastSeq: Int64)] = []
+        holds += 1
         for room in list {
             if let known = rooms[room.id] {
                 known.users[user.id] = user
             } else {
-                let hubRoom = HubRoom()
+                let hubRoom = HubRoom(hold: holds)
                 hubRoom.users[user.id] = user
                 rooms[room.id] = hubRoom
                 held.append((room.id, room.lastSeq))
             }
         }
         guard !held.isEmpty else { return }
-        let (asked, index) = (held, index)
-        parts.feed.post { $0.hold(asked, hub: index) }
+        let (asked, index, number) = (held, index, holds)
+        parts.feed.post { $0.hold(asked, hub: index, number: number) }
     }
 
     func leave(_ user: HubUser, _ list: [Room.ID]) {

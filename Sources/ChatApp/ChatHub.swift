@@ -36,6 +36,8 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     var sockets: [Int: HubSocket] = [:]
     var users: [User.ID: HubUser] = [:]
     var rooms: [Room.ID: HubRoom] = [:]
+    /// Numbers what the feed is asked to follow.
+    var holds = 0
 
     /// Sockets whose rooms are to be read, and users whose rooms may have changed.
     var arriving: [HubSocket] = []
@@ -71,7 +73,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     nonisolated func told(_ news: FeedNews) {
         post { hub in
             switch news {
-            case .held(let positions): hub.held(positions)
+            case .held(let number, let positions): hub.held(number, positions)
             case .delivered(let deliveries): hub.deliver(deliveries)
             case .refresh(let users): hub.refresh(users)
             case .members(let room, let members): hub.membersChanged(room, members)

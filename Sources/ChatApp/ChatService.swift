@@ -139,6 +139,9 @@ public final class ChatService: Sendable {
         try await presence.start(hubs)
     }
 
+    /// Nil when what others commit is being read.
+    public var problem: String? { feed.problem }
+
     /// A NOTIFY on `martlet_chat` came.
     public func wake(_ payload: String) { feed.post { $0.wake(payload) } }
 

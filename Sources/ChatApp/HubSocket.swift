@@ -56,6 +56,8 @@ final class HubUser {
 
 /// A room that users of a hub follow.
 final class HubRoom {
+    /// Under which number the feed was asked to follow it.
+    let hold: Int
     /// The last seq that the hub's sockets were given; nil until the feed has said from where on it delivers.
     var position: Int64?
     var users: [User.ID: HubUser] = [:]
@@ -64,6 +66,8 @@ final class HubRoom {
     /// Sockets that have a cursor in this room.
     var apart: [HubSocket] = []
     var focused: [HubSocket] = []
+
+    init(hold: Int) { self.hold = hold }
 
     /// The socket has no cursor here any more.
     func rejoins(_ socket: HubSocket) {

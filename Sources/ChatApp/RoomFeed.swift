@@ -2,6 +2,7 @@ import Core
 import EventLoop
 import Foundation
 import ServiceKit
+import Synchronization
 import WebSocket
 
 /// Brings what is committed, here or by another instance, to the loops whose sockets follow it: in order, once.
@@ -20,6 +21,8 @@ actor RoomFeed {
     private static let lookedUpMax = 200_000
     /// Change rows are pruned after an hour. Whoever has not looked for half of that looks at every room.
     private static let changesKeptMilliseconds: UInt64 = 1_800_000
+    /// Between looks at everything, which are many statements, while more has changed than one look tells.
+    private static let backlogMilliseconds: UInt64 = 2_000
 
     /// The name of this process in its wake-ups.
     nonisolated let sender: String
@@ -39,10 +42,11 @@ actor RoomFeed {
     private var bound: UInt64?
     private var readAt: UInt64 = 0
     private var changesDue = false
+    private var looksAgainAt: UInt64 = 0
     private var lookups: Set<Room.ID> = []
     private var lookedUp: Set<Room.ID> = []
     private var isRunning = false
-    private var isFailing = false
+    private nonisolated let isFailing = Atomic(false)
     private var pollTimer: LoopTimer?
     private var pollInterval: UInt64 = 0
     private var typing: Set<WakeHint.Typing> = []
@@ -93,10 +97,11 @@ actor RoomFeed {
 
     // MARK: What hubs say
 
-    func hold(_ held: [(room: Room.ID, lastSeq: Int64)], hub: Int) {
+    /// - Parameter number: given back with the answer.
+    func hold(_ held: [(room: Room.ID, lastSeq: Int64)], hub: Int, number: Int) {
         let answers = held.map { ($0.room, positions.hold($0.room, lastSeq: $0.lastSeq, hub: hub)) }
         guard hub < fronts.count else { return }
-        fronts[hub].told(.held(answers))
+        fronts[hub].told(.held(number, answers))
         run()
     }
 
@@ -176,6 +181,7 @@ actor RoomFeed {
 
     /// Wake-ups may have been lost.
     func lookAround() {
+        guard loop.nowMilliseconds >= looksAgainAt else { return }
         changesDue = true
         run()
     }
@@ -199,29 +205,29 @@ actor RoomFeed {
 
     // MARK: Reading
 
+    private var hasWork: Bool { changesDue || positions.hasDue || !lookups.isEmpty }
+
     private func run() {
-        guard !isRunning, bound != nil else { return }
-        guard changesDue || positions.hasDue || !lookups.isEmpty else { return }
+        guard !isRunning, bound != nil, hasWork else { return }
         isRunning = true
         _ = Task(executorPreference: loop) { await self.readAll() }
     }
 
     private func readAll() async {
-        do {
-            while changesDue || positions.hasDue || !lookups.isEmpty {
-                if changesDue { try await readChanges() }
-                if positions.hasDue { try await readDue() }
-                if !lookups.isEmpty { try await lookUp() }
-            }
-            if isFailing { log.info("the chat reads the database again") }
-            isFailing = false
-        } catch {
-            // What was due is still due; the next poll tries again.
-            if !isFailing {
-                log.warning("the chat cannot read the database", ["error": .string(String(describing: error))])
-            }
-            isFailing = true
+        var failure: (any Error)?
+        while failure == nil, hasWork {
+            // One that fails does not keep the others: what a wake-up named is delivered all the same.
+            if changesDue { do { try await readChanges() } catch { failure = error } }
+            if positions.hasDue { do { try await readDue() } catch { failure = error } }
+            if !lookups.isEmpty { do { try await lookUp() } catch { failure = error } }
         }
+        // What was due is still due; the next poll tries again.
+        if let failure, problem == nil {
+            log.warning("the chat cannot read the database", ["error": .string(String(describing: failure))])
+        } else if failure == nil, problem != nil {
+            log.info("the chat reads the database again")
+        }
+        isFailing.store(failure != nil, ordering: .relaxed)
         isRunning = false
     }
 
@@ -235,11 +241,13 @@ actor RoomFeed {
             changesDue = true
             throw error
         }
-        if asked - readAt > Self.changesKeptMilliseconds {
+        if !changes.isWhole || asked - readAt > Self.changesKeptMilliseconds {
             positions.allChanged()
             let everybody = Array(users.keys)
             for front in fronts { front.told(.refresh(everybody)) }
         }
+        // Of everything, not as often: a transaction that stays open keeps the bound where it is.
+        looksAgainAt = changes.isWhole ? 0 : loop.nowMilliseconds + Self.backlogMilliseconds
         bound = changes.bound
         readAt = asked
         for (room, lastSeq) in changes.rooms { changed(room, lastSeq: lastSeq) }
@@ -265,8 +273,15 @@ actor RoomFeed {
     /// Who of those connected here is a member of rooms that are new to us, or whose members or marks changed.
     private func lookUp() async throws {
         let asked = Array(lookups.prefix(Self.lookupsMax))
-        let found = try await rooms.members(of: asked)
+        // Before the read: who is named meanwhile is to be looked up again.
         lookups.subtract(asked)
+        let found: [Room.ID: [Room.Member]]
+        do {
+            found = try await rooms.members(of: asked)
+        } catch {
+            lookups.formUnion(asked)
+            throw error
+        }
         if lookedUp.count + asked.count > Self.lookedUpMax { lookedUp = [] }
         lookedUp.formUnion(asked)
         learn(asked.map { ($0, found[$0] ?? []) })
@@ -308,7 +323,9 @@ actor RoomFeed {
     }
 
     /// Nil when changes are being read.
-    var problem: String? { isFailing ? "the chat cannot read the database" : nil }
+    nonisolated var problem: String? {
+        isFailing.load(ordering: .relaxed) ? "the chat cannot read the database" : nil
+    }
 }
 
 /// What one read brought of one room.

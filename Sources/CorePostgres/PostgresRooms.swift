@@ -5,6 +5,9 @@ import Postgres
 public struct PostgresRooms: RoomRepository {
     /// More drafts than this in one transaction gain nothing and hold the rooms' locks longer.
     public static let sendMax = 1_000
+    /// Rooms, counted as often as they changed, that one read of changes tells: it must end within the short lane's
+    /// time however much was written while nobody looked.
+    static let changesMax = 10_000
 
     let db: Database
     let notify: Bool
@@ -160,22 +163,27 @@ public struct PostgresRooms: RoomRepository {
         try await mapped {
             let rows = try await db.short.rows(
                 """
-                SELECT pg_snapshot_xmin(pg_current_snapshot()), c.id, r.last_seq
-                FROM (SELECT 1) AS one LEFT JOIN (
-                  SELECT DISTINCT unnest(room_ids) AS id FROM room_changes
-                  WHERE tx >= \(PostgresXID(bound))::xid8) AS c ON true
+                WITH read AS MATERIALIZED (
+                  SELECT unnest(room_ids) AS id FROM room_changes
+                  WHERE tx >= \(PostgresXID(bound))::xid8 LIMIT \(Self.changesMax + 1)
+                )
+                SELECT pg_snapshot_xmin(pg_current_snapshot()), (SELECT count(*) FROM read), c.id, r.last_seq
+                FROM (SELECT 1) AS one LEFT JOIN (SELECT DISTINCT id FROM read) AS c ON true
                 LEFT JOIN rooms r ON r.id = c.id
                 """
             ) { row in
-                try (row.get(0, as: PostgresXID.self), row.get(1, as: Int64?.self), row.get(2, as: Int64?.self))
+                try (
+                    bound: row.get(0, as: PostgresXID.self), count: row.get(1, as: Int64.self),
+                    id: row.get(2, as: Int64?.self), lastSeq: row.get(3, as: Int64?.self)
+                )
             }
             var changed: [Room.ID: Int64] = [:]
-            for (_, id, lastSeq) in rows {
-                if let id, let lastSeq { changed[Room.ID(id)] = lastSeq }
+            for row in rows {
+                if let id = row.id, let lastSeq = row.lastSeq { changed[Room.ID(id)] = lastSeq }
             }
             return RoomChanges(
-                rooms: changed, memberships: rows.compactMap(\.1).filter { $0 < 0 }.map { Room.ID(-$0) },
-                bound: rows.first?.0.value ?? bound)
+                rooms: changed, memberships: rows.compactMap(\.id).filter { $0 < 0 }.map { Room.ID(-$0) },
+                isWhole: rows.allSatisfy { $0.count <= Self.changesMax }, bound: rows.first?.bound.value ?? bound)
         }
     }
 

@@ -36,6 +36,8 @@ enum Main {
             advisoryLock: PostgresPresence.lockKey(of: chat.process),
             pause: { try await context.clock.sleep(seconds: Double($0)) })
         context.health.require("sessions") { guardian.problem }
+        // Whoever is connected here is better off waiting than anywhere else: the database is the same.
+        context.health.mention("rooms") { chat.problem }
         return Service(
             start: {
                 guardian.start()

@@ -106,6 +106,25 @@ struct FaultTests {
         }
     }
 
+    @Test("who cannot read what changed delivers what it is woken for all the same")
+    func changesUnreadable() async throws {
+        let watched = WatchedRooms()
+        try await withInstances(users: 2, rooms: [[1, 2]], repository: watched.watch) { instances, _ in
+            let writer = try await instances[0].client(user: 1)
+            let reader = try await instances[1].client(user: 2)
+            watched.refused = .changes
+            // Until it has failed once, and said so.
+            try await eventually { instances[1].chat.problem != nil }
+            for number in 1...5 {
+                writer.send(1, "\(number)", "m\(number)")
+                _ = try await writer.next("ack")
+            }
+            try await reader.until(room: 1, seq: 5)
+            watched.refused = nil
+            try await eventually { instances[1].chat.problem == nil }
+        }
+    }
+
     @Test("without NOTIFY everything arrives by polling")
     func noNotify() async throws {
         try await withInstances(users: 3, rooms: [[1, 2]], notify: false) { instances, test in

@@ -110,6 +110,8 @@ struct PresencePureTests {
         #expect(watch.judge(lifeless, own: own, now: 4_000).dead.isEmpty)
         #expect(watch.judge(living, own: own, now: 6_000).dead.isEmpty)
         #expect(watch.judge(lifeless, own: own, now: 8_000).dead.isEmpty)
+        // A look that a wake-up made at once.
+        #expect(watch.judge(lifeless, own: own, now: 8_002).dead.isEmpty)
         // Never itself.
         #expect(watch.judge(lifeless, own: own, now: 10_000).dead.map(\.run) == [2])
         #expect(watch.judge(lifeless, own: own, now: 12_000).dead.isEmpty)

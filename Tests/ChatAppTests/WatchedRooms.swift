@@ -3,11 +3,12 @@ import Synchronization
 
 /// The rooms of a test's database, which can be away, and count what they are asked.
 final class WatchedRooms: RoomRepository {
-    enum Question: Hashable { case lists, texts, other }
+    enum Question: Hashable { case lists, texts, changes, other }
 
     private struct State {
         var rooms: (any RoomRepository)?
         var isAway = false
+        var refused: Question?
         var asked: [Question: Int] = [:]
     }
 
@@ -24,12 +25,18 @@ final class WatchedRooms: RoomRepository {
         set { state.withLock { $0.isAway = newValue } }
     }
 
+    /// A question that is not answered.
+    var refused: Question? {
+        get { state.withLock { $0.refused } }
+        set { state.withLock { $0.refused = newValue } }
+    }
+
     func asked(_ question: Question) -> Int { state.withLock { $0.asked[question] ?? 0 } }
 
     private func rooms(_ question: Question = .other) throws -> any RoomRepository {
         try state.withLock { state in
             state.asked[question, default: 0] += 1
-            guard let rooms = state.rooms, !state.isAway else { throw AppError.unavailable }
+            guard let rooms = state.rooms, !state.isAway, state.refused != question else { throw AppError.unavailable }
             return rooms
         }
     }
@@ -78,7 +85,7 @@ final class WatchedRooms: RoomRepository {
     func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?] {
         try await rooms().markRead(marks, notify: notify)
     }
-    func changes(since bound: UInt64) async throws -> RoomChanges { try await rooms().changes(since: bound) }
+    func changes(since bound: UInt64) async throws -> RoomChanges { try await rooms(.changes).changes(since: bound) }
     func announce(_ hint: String) async throws { try await rooms().announce(hint) }
     func pruneChanges(olderThan seconds: Int) async throws { try await rooms().pruneChanges(olderThan: seconds) }
 }

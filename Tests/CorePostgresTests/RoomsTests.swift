@@ -1,11 +1,12 @@
 import Core
-import CorePostgres
 import Foundation
 import Postgres
 import Seeded
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import CorePostgres
 
 /// Users 1…, and rooms with some of them as members.
 func makeRooms(_ test: TestDatabase, users: Int, rooms: [[Int]]) async throws {
@@ -188,6 +189,20 @@ struct RoomsTests {
             ]
             #expect(try await rooms.markRead(marks, notify: "x") == [3, nil, nil])
             #expect(try await rooms.members(of: room).map(\.lastReadSeq) == [3])
+        }
+    }
+
+    @Test("more changes than one read tells are said to be more", arguments: [false, true])
+    func manyChanges(isMore: Bool) async throws {
+        try await withTestDatabase { db, test in
+            try await makeRooms(test, users: 1, rooms: [[1]])
+            let rooms = PostgresRooms(db: db)
+            let start = try await rooms.changes(since: .max)
+            let count = PostgresRooms.changesMax + (isMore ? 1 : 0)
+            try await test.run(
+                "INSERT INTO room_changes (room_ids) SELECT '{1}'::bigint[] FROM generate_series(1, \(count))")
+            let changes = try await rooms.changes(since: start.bound)
+            #expect(changes.isWhole == !isMore && changes.rooms == [Room.ID(1): 0] && changes.bound >= start.bound)
         }
     }
 

@@ -221,6 +221,26 @@ struct WebSocketLoopTests {
             guard case .closed(1009, _) = try await other.next() else { throw CancellationError() }
         }
     }
+
+    @Test("who waits for the sockets that are there does not wait for those that come meanwhile")
+    func departures() async throws {
+        let echo = Echo()
+        try await withLoop(echo) { port, sockets in
+            let first = try await connect(port)
+            first.send("here")
+            #expect(try await first.next() == .text("here"))
+            let waiting = Task(executorPreference: sockets.loop) { await sockets.untilGone() }
+            // Behind the call in the loop's queue.
+            #expect(await sockets.count == 1)
+            let second = try await connect(port)
+            second.send("too late")
+            #expect(try await second.next() == .text("too late"))
+            first.cut()
+            await waiting.value
+            #expect(await sockets.count == 1)
+            second.cut()
+        }
+    }
 }
 
 extension WebSocketLoop {
@@ -241,25 +261,5 @@ func poll(seconds: Double = 90, _ condition: () -> Bool) async throws {
     while !condition() {
         guard Date() < deadline else { throw WebSocketClient.Failure(description: "not within \(seconds) s") }
         await Task.yield()
-    }
-
-    @Test("who waits for the sockets that are there does not wait for those that come meanwhile")
-    func departures() async throws {
-        let echo = Echo()
-        try await withLoop(echo) { port, sockets in
-            let first = try await connect(port)
-            first.send("here")
-            #expect(try await first.next() == .text("here"))
-            let waiting = Task(executorPreference: sockets.loop) { await sockets.untilGone() }
-            // Behind the call in the loop's queue.
-            #expect(await sockets.count == 1)
-            let second = try await connect(port)
-            second.send("too late")
-            #expect(try await second.next() == .text("too late"))
-            first.cut()
-            await waiting.value
-            #expect(await sockets.count == 1)
-            second.cut()
-        }
     }
 }

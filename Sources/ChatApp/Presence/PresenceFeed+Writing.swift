@@ -101,6 +101,8 @@ extension PresenceFeed {
             try await presence.renew(process, lease: leaseSeconds)
         case .missing:
             isKnown = try await presence.start(process, lease: leaseSeconds, takesName: false, notify: hintOfAll)
+            // It ended meanwhile, and its row was deleted before it was written.
+            guard isRunning else { return try await presence.stop(process, notify: hintOfAll) }
             guard isKnown else { return }
             log.warning("the other instances took this one for dead; it is back")
             ledger.forget()

@@ -51,7 +51,11 @@ struct PresenceLedger {
     }
 
     mutating func done(_ batch: Batch) {
-        guard batch.epoch == epoch else { return failed(batch) }
+        guard batch.epoch == epoch else {
+            // Written below the row that is there now, perhaps.
+            unsure.formUnion(batch.online + batch.offline)
+            return failed(batch)
+        }
         written.formUnion(batch.online)
         written.subtract(batch.offline)
         for user in batch.online + batch.offline {

@@ -178,7 +178,7 @@ extension SocketIOHub {
         }
         guard !held.isEmpty else { return }
         let (asked, place) = (held, place)
-        parts.feed.post { $0.hold(asked, hub: place) }
+        parts.feed.post { $0.hold(asked, hub: place, number: 0) }
     }
 
     func leave(_ user: SocketIOUser, _ list: [Room.ID]) {

@@ -62,7 +62,7 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
     nonisolated func told(_ news: FeedNews) {
         post { hub in
             switch news {
-            case .held(let positions): hub.held(positions)
+            case .held(_, let positions): hub.held(positions)
             case .delivered(let deliveries): hub.deliver(deliveries)
             case .refresh(let users): hub.refresh(users)
             case .members(let room, let members): hub.membersChanged(room, members)

@@ -84,12 +84,15 @@ public struct RoomChanges: Sendable, Equatable {
     public let rooms: [Room.ID: Int64]
     /// Rooms whose members or read marks changed: in `room_changes` as negative ids.
     public let memberships: [Room.ID]
+    /// False when more changed than one read tells: any room may have.
+    public let isWhole: Bool
     /// Pass to the next read.
     public let bound: UInt64
 
-    public init(rooms: [Room.ID: Int64], memberships: [Room.ID], bound: UInt64) {
+    public init(rooms: [Room.ID: Int64], memberships: [Room.ID], isWhole: Bool = true, bound: UInt64) {
         self.rooms = rooms
         self.memberships = memberships
+        self.isWhole = isWhole
         self.bound = bound
     }
 }
