@@ -1,5 +1,6 @@
 """The real processes on free loopback ports: two of each service, a mail catcher, and Caddy as the front door."""
 
+import itertools
 import os
 import secrets
 import shutil
@@ -126,12 +127,15 @@ class Pooler(Process):
 class Stack:
     """Everything that `make run` starts, from the debug build, on a database of its own."""
 
+    numbers = itertools.count(1)
+
     def __init__(self, folder: Path, server_url: str, pooler: "Pooler | None" = None, listens: bool = True):
         """`pooler`: what stands before PostgreSQL; then LISTEN takes the direct way, or nobody listens."""
         self.folder = folder
         self.binaries = ROOT / ".build/debug"
         self.server_url = server_url
-        self.database = f"martlet_clients_{os.getpid()}"
+        # Each its own: the one that ends first drops it.
+        self.database = f"martlet_clients_{os.getpid()}_{next(self.numbers)}"
         self.database_url = f"{server_url.rpartition('/')[0]}/{self.database}"
         ports = free_ports(15)
         self.front, smtp, mail_page, *ports = ports
