@@ -60,8 +60,7 @@ extension S3Store {
     /// Ends uploads in parts that nobody goes on with: they cost as much as objects, and no list shows them.
     private func sweepUploads(before date: Date) async throws -> Int {
         let query = [("max-uploads", "\(Self.leftoversMax)"), ("prefix", root), ("uploads", "")]
-        let request = S3Request("GET", "", query: query)
-        guard let answer = try await ask(request) else { return 0 }
+        let answer = try await answer(to: S3Request("GET", "", query: query))
         var removed = 0
         for upload in S3Document(answer.body).elements("Upload") {
             guard let key = upload.texts(of: "Key").first, key.hasPrefix(root),
@@ -93,9 +92,7 @@ extension S3Store {
         } else if let start {
             query.append(("start-after", start))
         }
-        guard let answer = try await ask(S3Request("GET", "", query: query)) else {
-            return Page(objects: [], next: nil)
-        }
+        let answer = try await answer(to: S3Request("GET", "", query: query))
         let document = S3Document(answer.body)
         let objects = document.elements("Contents").compactMap { object -> (key: String, modifiedAt: Date)? in
             guard let key = object.texts(of: "Key").first,
@@ -110,7 +107,7 @@ extension S3Store {
     /// The first parts of our keys.
     private func tops() async throws -> [String] {
         let query = [("delimiter", "/"), ("list-type", "2"), ("max-keys", "\(Self.topsMax)"), ("prefix", root)]
-        guard let answer = try await ask(S3Request("GET", "", query: query)) else { return [] }
+        let answer = try await answer(to: S3Request("GET", "", query: query))
         let prefixes = S3Document(answer.body).elements("CommonPrefixes").flatMap { $0.texts(of: "Prefix") }
         return prefixes.filter { $0.hasPrefix(root) && $0.hasSuffix("/") }
             .map { String($0.dropFirst(root.count).dropLast()) }.filter { $0 != "tmp" }.sorted()

@@ -109,7 +109,7 @@ public struct S3Store: WorkingStore {
     public func probe() async throws {
         // No key of ours begins so.
         let key = root + "tmp/probe"
-        _ = try await ask(S3Request("PUT", key), attemptsMax: 1)
+        _ = try await answer(to: S3Request("PUT", key), attemptsMax: 1)
         _ = try await ask(S3Request("DELETE", key), attemptsMax: 1)
     }
 
@@ -130,11 +130,25 @@ public struct S3Store: WorkingStore {
 
     // MARK: Asking
 
-    /// The answer of a success; nil when the object is not there. Asked again where that may help: nothing that is
-    /// asked so does harm twice.
+    /// The answer of a success; nil when the object is not there. For the bucket itself there is `answer(to:)`.
     func ask(
         _ request: S3Request, bodyMax: Int = Self.answerBytesMax, attemptsMax: Int = Self.attemptsMax
     ) async throws -> HTTPClientResponse? {
+        do {
+            return try await answer(to: request, bodyMax: bodyMax, attemptsMax: attemptsMax)
+        } catch let error as StoreError {
+            guard case .refused(404, let code) = error.reason, code != "NoSuchBucket" else { throw error }
+            return nil
+        }
+    }
+
+    /// The answer of a success. A 404 is an error too: a bucket with nothing in it does not answer so, but who stands
+    /// before an S3 and does not find it may, and then nothing is known about the objects.
+    ///
+    /// Asked again where that may help: nothing that is asked so does harm twice.
+    func answer(
+        to request: S3Request, bodyMax: Int = Self.answerBytesMax, attemptsMax: Int = Self.attemptsMax
+    ) async throws -> HTTPClientResponse {
         var attempt = 1
         while true {
             let problem: StoreError
@@ -143,7 +157,6 @@ public struct S3Store: WorkingStore {
                 let answer = try await client.run(request, bodyMax: bodyMax)
                 if (200...299).contains(answer.status) { return answer }
                 let code = S3Document(answer.body).texts(of: "Code").first ?? ""
-                if answer.status == 404, code != "NoSuchBucket" { return nil }
                 if answer.status == 412 { throw StoreError(.changed) }
                 problem = StoreError(.refused(status: answer.status, code: code))
                 isPassing = [429, 500, 502, 503, 504].contains(answer.status)

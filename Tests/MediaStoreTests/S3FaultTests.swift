@@ -174,6 +174,25 @@ private final class ScriptedS3: Sendable {
         }
     }
 
+    @Test(
+        "who answers 404 for the bucket is no S3 with nothing in it",
+        arguments: ["<html>not here</html>", "<Error><Code>NoSuchKey</Code></Error>"])
+    func nothingThere(body: String) async throws {
+        let code = body.contains("NoSuchKey") ? "NoSuchKey" : ""
+        let refused = StoreError(.refused(status: 404, code: code))
+        try await server.run({ _, _ in HTTPResponse(status: 404, body: .bytes(Array(body.utf8))) }) { store, _ in
+            await #expect(throws: refused) { _ = try await store.missing(of: ["up/ab/key"]) }
+            await #expect(throws: refused) {
+                try await store.oldKeys(shard: 1, before: Date(), pageMax: 10) { _ in true }
+            }
+            await #expect(throws: refused) { _ = try await store.sweep(now: Date()) }
+            await #expect(throws: refused) { try await store.probe() }
+            // Of an object it is what an S3 says.
+            #expect(try await store.size("up/ab/key") == nil)
+            try await store.delete("up/ab/key")
+        }
+    }
+
     @Test("an S3 that takes connections and says nothing is given its time, once")
     func silent() async throws {
         // Nobody accepts: the kernel does, and no answer comes.
