@@ -1,6 +1,9 @@
 /// Which keys a store takes. Keys are made by us, never from a name of outside; a mistake must not leave the folder.
 enum ObjectKey {
     static let bytesMax = 200
+    /// The first parts of the keys that we make: uploads, and variants of them. What is beneath anything else in a
+    /// bucket is somebody else's, and no sweep touches it.
+    static let tops = ["up", "va"]
 
     /// Parts of `[a-z0-9._-]` between single slashes, none of them beginning with a dot.
     static func isValid(_ key: String) -> Bool {

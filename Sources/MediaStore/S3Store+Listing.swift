@@ -3,10 +3,9 @@ import Foundation
 import Transfer
 
 extension S3Store {
-    /// Folders at the top and pages of one folder that are looked at: an endless list ends.
-    static let topsMax = 100
+    /// Pages of one folder that are looked at: an endless list ends.
     static let pagesMax = 10_000
-    /// Uploads in parts that one sweep looks at.
+    /// Uploads in parts that one sweep looks at, for each of the first parts of our keys.
     static let leftoversMax = 1000
     /// Keys of one page; S3 gives no more.
     static let listMax = 1000
@@ -15,7 +14,7 @@ extension S3Store {
         shard: Int, before date: Date, pageMax: Int, _ page: ([String]) async throws -> Bool
     ) async throws {
         let shard = ObjectShard.name(shard)
-        for top in try await tops() {
+        for top in ObjectKey.tops {
             var next: String?
             for _ in 0..<Self.pagesMax {
                 let list = try await list("\(root)\(top)/\(shard)/", max: pageMax, from: next)
@@ -59,11 +58,18 @@ extension S3Store {
 
     /// Ends uploads in parts that nobody goes on with: they cost as much as objects, and no list shows them.
     private func sweepUploads(before date: Date) async throws -> Int {
-        let query = [("max-uploads", "\(Self.leftoversMax)"), ("prefix", root), ("uploads", "")]
+        var removed = 0
+        for top in ObjectKey.tops { removed += try await sweepUploads("\(root)\(top)/", before: date) }
+        return removed
+    }
+
+    /// - Parameter prefix: the whole beginning of the keys. Others in the bucket may have uploads of their own.
+    private func sweepUploads(_ prefix: String, before date: Date) async throws -> Int {
+        let query = [("max-uploads", "\(Self.leftoversMax)"), ("prefix", prefix), ("uploads", "")]
         let answer = try await answer(to: S3Request("GET", "", query: query))
         var removed = 0
         for upload in S3Document(answer.body).elements("Upload") {
-            guard let key = upload.texts(of: "Key").first, key.hasPrefix(root),
+            guard let key = upload.texts(of: "Key").first, key.hasPrefix(prefix),
                 let id = upload.texts(of: "UploadId").first,
                 let begun = upload.texts(of: "Initiated").first.flatMap(S3Document.date), begun < date
             else { continue }
@@ -102,14 +108,5 @@ extension S3Store {
         }
         let goesOn = document.texts(of: "IsTruncated").first == "true"
         return Page(objects: objects, next: goesOn ? document.texts(of: "NextContinuationToken").first : nil)
-    }
-
-    /// The first parts of our keys.
-    private func tops() async throws -> [String] {
-        let query = [("delimiter", "/"), ("list-type", "2"), ("max-keys", "\(Self.topsMax)"), ("prefix", root)]
-        let answer = try await answer(to: S3Request("GET", "", query: query))
-        let prefixes = S3Document(answer.body).elements("CommonPrefixes").flatMap { $0.texts(of: "Prefix") }
-        return prefixes.filter { $0.hasPrefix(root) && $0.hasSuffix("/") }
-            .map { String($0.dropFirst(root.count).dropLast()) }.filter { $0 != "tmp" }.sorted()
     }
 }

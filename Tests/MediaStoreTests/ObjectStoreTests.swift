@@ -190,6 +190,28 @@ struct EmptyStore: Sendable {
 
     // MARK: What only an S3 has
 
+    @Test("a sweep finds nothing of others in the same bucket", arguments: StoreKind.remote)
+    func foreign(kind: StoreKind) async throws {
+        let empty = try await EmptyStore(kind, files: files)
+        let store = try #require(empty.store as? S3Store)
+        let foreign = ["backup/0a/file", "upload/0a/file", "tmp/0a/file", "u/p/0a/file"]
+        for key in foreign { _ = try await store.ask(S3Request("PUT", store.root + key)) }
+        let begun = try await store.ask(S3Request("POST", store.root + "backup/big", query: [("uploads", "")]))
+        let answer = S3Document(try #require(begun).body)
+        let upload = try #require(answer.texts(of: "UploadId").first)
+        try await empty.put("va/0a/ours", [1])
+        var found: [String] = []
+        try await store.oldKeys(shard: 10, before: Date() + 60, pageMax: 10) { page in
+            found += page
+            return true
+        }
+        #expect(found == ["va/0a/ours"])
+        #expect(try await store.sweep(now: Date() + S3Store.leftoverSecondsMax + 60) == 0)
+        let left = try await store.ask(S3Request("GET", "", query: [("prefix", store.root), ("uploads", "")]))
+        #expect(S3Document(try #require(left).body).texts(of: "UploadId") == [upload])
+        for key in foreign { #expect(try await store.ask(S3Request("HEAD", store.root + key)) != nil, "\(key)") }
+    }
+
     @Test(
         "a part of an object is read without the rest, and another object of its name is noticed",
         arguments: StoreKind.remote)

@@ -164,13 +164,19 @@ private final class ScriptedS3: Sendable {
             guard line.hasPrefix("GET") else { return HTTPResponse(status: 204) }
             let young = "<Upload><Key>up/a</Key><UploadId>u</UploadId><Initiated>2026-11-30T14:18:24.000Z</Initiated>"
             let dateless = "<Upload><Key>up/b</Key><UploadId>u</UploadId><Initiated>now</Initiated>"
-            return HTTPResponse(status: 200, body: .bytes(Array("<R>\(young)</Upload>\(dateless)</Upload></R>".utf8)))
+            let others = ["backup/a", "a", "upload/a", "tmp/up/a"].map {
+                young.replacing("up/a", with: $0) + "</Upload>"
+            }.joined()
+            return HTTPResponse(
+                status: 200, body: .bytes(Array("<R>\(others)\(young)</Upload>\(dateless)</Upload></R>".utf8)))
         }) { store, _ in
             let early = try await store.sweep(now: begun + S3Store.leftoverSecondsMax - 1)
-            #expect(early == 0 && server.requests.count == 1)
+            #expect(early == 0)
+            let asked = ["up", "va"].map { "GET /bucket?max-uploads=1000&prefix=\($0)%2F&uploads=" }
+            #expect(server.requests == asked)
             let late = try await store.sweep(now: begun + S3Store.leftoverSecondsMax + 1)
             #expect(late == 1)
-            #expect(server.requests.last == "DELETE /bucket/up/a?uploadId=u")
+            #expect(server.requests.filter { $0.hasPrefix("DELETE") } == ["DELETE /bucket/up/a?uploadId=u"])
         }
     }
 

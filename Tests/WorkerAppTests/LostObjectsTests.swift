@@ -2,12 +2,12 @@ import Core
 import CorePostgres
 import EventLoop
 import Foundation
-import MediaStore
 import Postgres
 import ServiceKit
 import TestSupport
 import Testing
 
+@testable import MediaStore
 @testable import WorkerApp
 
 @Suite("Rows without objects")
@@ -49,6 +49,13 @@ struct LostObjectsTests {
         }
 
         func missing() -> Bool { metrics.text().contains("martlet_media_objects_missing_total 0\n") == false }
+    }
+
+    @Test("rows are looked for, and objects without a row, in the same parts of a store")
+    func tops() {
+        #expect(LostObjects.tops == ObjectKey.tops)
+        let original = "up/0a/0a12"
+        #expect(ProcessUpload.variantKey(original, "small") == "va/0a/0a12_small")
     }
 
     private func scene(_ db: Database, _ place: UploadTests.Place) async throws -> Scene {
