@@ -40,7 +40,7 @@ struct ErrorMappingTests {
     private static let bugs: Set<String> = [
         "users_pkey", "users_role_known", "sessions_pkey", "sessions_kind_known", "session_refresh_tokens_pkey",
         "session_refresh_tokens_hash_length", "session_refresh_tokens_session_id_fkey", "audit_log_pkey", "media_pkey",
-        "media_kind_known", "media_state_known", "media_name_length", "media_declared_type_length",
+        "media_kind_known", "media_state_known", "media_resume_size", "media_name_length", "media_declared_type_length",
         "media_bytes_positive", "media_variants_pkey", "media_variants_name_known", "media_variants_hash_key",
         "media_variants_storage_key_key", "media_variants_media_id_fkey", "companies_pkey", "companies_email_length",
         "companies_phone_length", "companies_address_length", "companies_category_length", "companies_website_length",

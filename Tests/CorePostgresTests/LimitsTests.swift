@@ -45,6 +45,8 @@ struct LimitsTests {
         try await withTestDatabase { _, database in
             var found: [String: ClosedRange<Int>] = [:]
             for (name, text) in try await checks(database) {
+                // A backstop that nothing reaches: what is in it is bounded piece by piece, in Resume.
+                guard name != "media_resume_size" else { continue }
                 guard let match = text.firstMatch(of: /(char_length|octet_length|cardinality)\(/) else { continue }
                 let upper = try #require(text.firstMatch(of: /<= (\d+)/), "\(name): \(text)")
                 let lower = text.firstMatch(of: />= (\d+)/).flatMap { Int($0.1) }
