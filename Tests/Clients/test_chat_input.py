@@ -1,6 +1,7 @@
 """What the chat makes of those who may not, and of texts of every size."""
 
 import json
+import re
 import struct
 import time
 from typing import Any, Callable, Iterator
@@ -128,8 +129,9 @@ def answer(wire: Wire, fields: dict[str, Any], room: int) -> bytes:
 
 def asked_about(tap: Tap, room: int) -> list[tuple[str, bytes]]:
     """The questions that had the room's number in them, with something else in its place."""
-    number = struct.pack("!q", room)
-    return [(text, given.replace(number, b"<room>")) for text, given in tap.take_asked() if number in given]
+    # A number goes as eight bytes behind their count, an array as text behind its length.
+    forms = re.compile(re.escape(struct.pack("!iq", 8, room)) + rb"|.{4}\{%d\}" % room, re.DOTALL)
+    return [(text, forms.sub(b"<room>", given)) for text, given in tap.take_asked() if forms.search(given)]
 
 
 def test_a_stranger_cannot_tell_a_room_from_none(
@@ -137,7 +139,7 @@ def test_a_stranger_cannot_tell_a_room_from_none(
 ) -> None:
     (tap, url), eve = tapped, person("eve")
     room = accepted().room
-    while room in (eve.id, 7, 100):  # Numbers that stand in the questions for something else.
+    while room in (eve.id, 1, 7, 100):  # Numbers that stand in the questions for something else.
         room = accepted().room
 
     def state() -> str:

@@ -128,7 +128,8 @@ def test_a_big_file_goes_in_parts_and_comes_back_in_pieces(site: Site, ada: Pers
     assert "state" not in file, file
     seen = len(site.proxy.passed)
     assert requests.get(site.base + file["url"], timeout=60).content == content
-    pieces = [each for each in site.proxy.passed[seen:] if each.method == "GET"]
+    # A sweep may ask for lists meanwhile.
+    pieces = [each for each in site.proxy.passed[seen:] if each.method == "GET" and key in each.target]
     assert len(pieces) == -(-len(content) // (256 * 1024)) and all("range" in each.headers for each in pieces)
 
 
@@ -200,7 +201,7 @@ def test_every_kind_of_request_is_signed_as_botocore_signs_it(site: Site, ada: P
     # The sweep and the pruning of an hour, now.
     for kind in ("sweep_objects", "prune"):
         site.stack.sql(f"INSERT INTO work_items (kind, payload) VALUES ('{kind}', '{{}}')", site.database)
-    lists = ("delimiter=", "max-uploads=", "list-type=2&max-keys=1000&prefix=")
+    lists = ("max-uploads=", "list-type=2&max-keys=1000&prefix=")
     for word in lists:
         until(lambda: any(word in each.target for each in site.proxy.passed), f"{word} was asked for")
     seen: dict[tuple[str, str], Passed] = {}
