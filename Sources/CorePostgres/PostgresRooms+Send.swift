@@ -7,17 +7,68 @@ extension PostgresRooms {
     public func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome] {
         guard !drafts.isEmpty else { return [] }
         precondition(drafts.count <= Self.sendMax, "a batch has at most \(Self.sendMax) drafts")
-        let lock = Self.lock(drafts)
-        var rest = [Self.insert(drafts)]
-        let deletions = drafts.filter { $0.kind == .delete }
-        if !deletions.isEmpty { rest.append(Self.empty(deletions)) }
-        if self.notify, let notify { rest.append(Self.wake(notify)) }
+        let wake = self.notify ? notify.map { [Self.wake($0)] } ?? [] : []
         return try await mapped {
-            try await db.write.run(lock, rest) { _, rest in
-                let inserted = rest[0]
-                return try (0..<inserted.count).map { try Self.outcome(inserted[$0]) }
+            guard Self.areNew(drafts) else { return try await sendCarefully(drafts, wake) }
+            do {
+                return try await db.write.run(Self.insertNew(drafts), wake) { numbered, _ in
+                    try (0..<numbered.count).map { try Self.newOutcome(numbered[$0]) }
+                }
+            } catch let error as PostgresError where error.isUniqueViolation || error.isSerialization {
+                // One was stored before, or two instances met in rooms that they took in different orders. Nothing of
+                // the batch was stored.
+                return try await sendCarefully(drafts, wake)
             }
         }
+    }
+
+    /// Texts without files that are not twice in the batch, as nearly all batches are.
+    private static func areNew(_ drafts: [Message.Draft]) -> Bool {
+        var seen: Set<DraftKey> = []
+        return drafts.allSatisfy { $0.isPlain && seen.insert(DraftKey($0)).inserted }
+    }
+
+    /// Whatever the drafts are, and whether or not they were stored before.
+    private func sendCarefully(_ drafts: [Message.Draft], _ wake: [SQL]) async throws -> [Message.Outcome] {
+        let deletions = drafts.filter { $0.kind == .delete }
+        let rest = [Self.insert(drafts)] + (deletions.isEmpty ? [] : [Self.empty(deletions)]) + wake
+        return try await db.write.run(Self.lock(drafts), rest) { _, rest in
+            let inserted = rest[0]
+            return try (0..<inserted.count).map { try Self.outcome(inserted[$0]) }
+        }
+    }
+
+    /// Takes it that none was stored before, so that nothing but membership is to be looked up: the unique constraint
+    /// refuses the batch otherwise. The update takes a room's lock, waits for another's batch if need be, and then
+    /// counts on from what that one left. Rooms are taken in the order of their ids, as the write lane has no other
+    /// way to them; behind a pooler, which has, two batches may be in each other's way and one of them is refused.
+    private static func insertNew(_ drafts: [Message.Draft]) -> SQL {
+        """
+        WITH input AS MATERIALIZED (
+          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.body,
+                 (SELECT rm.room_id FROM room_members rm
+                   WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id) AS joined_id
+          FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
+                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[])
+            WITH ORDINALITY AS t (room_id, sender_id, client_id, body, ord)
+        ), bumped AS (
+          UPDATE rooms r SET last_seq = r.last_seq + f.count
+          FROM (SELECT joined_id, count(*) AS count FROM input WHERE joined_id IS NOT NULL
+                 GROUP BY joined_id ORDER BY joined_id) f
+          WHERE r.id = f.joined_id
+          RETURNING r.id, r.last_seq - f.count AS base
+        ), numbered AS MATERIALIZED (
+          SELECT i.ord, i.room_id, i.sender_id, i.client_id, i.body,
+                 b.base + row_number() OVER (PARTITION BY i.joined_id ORDER BY i.ord) AS seq
+          FROM input i LEFT JOIN bumped b ON b.id = i.joined_id
+        ), added AS (
+          INSERT INTO messages (room_id, seq, sender_id, client_id, body, created_at)
+          SELECT room_id, seq, sender_id, client_id, body, now() FROM numbered WHERE seq IS NOT NULL
+        ), noted AS (
+          INSERT INTO room_changes (room_ids) SELECT array_agg(id ORDER BY id) FROM bumped HAVING count(*) > 0
+        )
+        SELECT seq, now() FROM numbered ORDER BY ord
+        """
     }
 
     /// A statement of its own: the next one needs a snapshot taken after the locks are held, or it would number twice.
@@ -36,28 +87,9 @@ extension PostgresRooms {
         """
     }
 
-    private static func insert(_ drafts: [Message.Draft]) -> SQL {
-        drafts.allSatisfy(\.isPlain) ? insertPlain(drafts) : insertAny(drafts)
-    }
-
-    /// Texts without files, as nearly all batches are: nothing but membership is to be asked.
-    private static func insertPlain(_ drafts: [Message.Draft]) -> SQL {
-        """
-        WITH input AS MATERIALIZED (
-          SELECT \(Self.known), NULL AS refusal
-          FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
-                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[])
-            WITH ORDINALITY AS t (room_id, sender_id, client_id, body, ord)
-          CROSS JOIN (SELECT 'text' AS kind, NULL::bigint AS target_seq, NULL::bigint AS media_id) AS k
-        ), fresh AS MATERIALIZED (
-          SELECT \(Self.numbered)
-        \(Self.written)
-        """
-    }
-
     /// A text without body and file is one that was deleted. The sub-selects give one value each, by key: an EXISTS may
     /// be planned as a scan of the whole table.
-    private static func insertAny(_ drafts: [Message.Draft]) -> SQL {
+    private static func insert(_ drafts: [Message.Draft]) -> SQL {
         """
         WITH input AS MATERIALIZED (
           SELECT \(Self.known),
@@ -166,12 +198,30 @@ extension PostgresRooms {
     /// A text, its edits, and those of a batch that came past their limit together.
     private static let emptiedMax = 1 + Message.editsMax + sendMax
 
+    private static let newOutcome: @Sendable (Row) throws -> Message.Outcome = { row in
+        guard let seq = try row.get(0, as: Int64?.self) else { return .forbidden }
+        return try .sent(seq: seq, createdAt: row.get(1))
+    }
+
     private static let outcome: @Sendable (Row) throws -> Message.Outcome = { row in
         switch try row.get(0, as: String.self) {
         case "sent": try .sent(seq: row.get(1), createdAt: row.get(2))
         case "duplicate": try .duplicate(seq: row.get(1))
         case let word: Message.Refusal(rawValue: word).map { .refused($0) } ?? .forbidden
         }
+    }
+}
+
+/// By what a sender knows a message again.
+private struct DraftKey: Hashable {
+    let room: Room.ID
+    let sender: User.ID
+    let client: String
+
+    init(_ draft: Message.Draft) {
+        room = draft.roomID
+        sender = draft.senderID
+        client = draft.clientID
     }
 }
 

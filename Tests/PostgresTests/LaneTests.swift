@@ -135,6 +135,12 @@ struct LaneTests {
             #expect(try await read(db.write) == "UTC warning off 5s martlet-test/write")
             let leased = try await db.session { try await read($0) }
             #expect(leased == "UTC warning off 30s martlet-test/leased")
+            let plans: SQL = """
+                SELECT current_setting('plan_cache_mode') || ' ' || current_setting('enable_seqscan') || ' '
+                    || current_setting('enable_hashjoin')
+                """
+            #expect(try await db.write.first(plans) { try $0.get(0, as: String.self) } == "force_generic_plan off off")
+            #expect(try await db.long.first(plans) { try $0.get(0, as: String.self) } == "auto on on")
         }
     }
 
