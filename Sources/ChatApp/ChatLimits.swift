@@ -49,6 +49,9 @@ public struct ChatLimits: Sendable {
     /// Of one transaction, in rows and in bytes of bodies: what keeps the rooms' locks short.
     public var batchSendsMax = 512
     public var batchBytesMax = 4 * 1024 * 1024
+    /// How long after a batch the next one waits for those who were answered: within it they mostly send again, if they
+    /// do. Whoever sends later, or alone, does not wait.
+    public var gatherMilliseconds: UInt64 = 1
     /// How long read marks gather before they are written: scrolling makes many.
     public var marksMilliseconds: UInt64 = 100
     /// At most one wake-up for typing in this time from one process.

@@ -55,6 +55,9 @@ actor SendBatcher {
     private var queue: [Send] = []
     private var head = 0
     private var isWriting = false
+    /// So many are waited for before the next batch begins, for as long as the timer runs.
+    private var expected = 0
+    private var gatherTimer: LoopTimer?
     private var marks: [MarkKey: Mark] = [:]
     private var marksTimer: LoopTimer?
     private var isMarking = false
@@ -93,20 +96,44 @@ actor SendBatcher {
         if sends.count > room {
             answer(sends.dropFirst(max(0, room)).map { ($0, .failed(.unavailable, "The service is overloaded.")) })
         }
-        guard !isWriting, head < queue.count else { return }
+        startIfDue()
+    }
+
+    /// Those who have just been answered often send again at once. What comes until then goes with them: a commit for
+    /// eight costs little more than one for four, and two commits cannot be under way.
+    private func startIfDue() {
+        let waiting = queue.count - head
+        guard !isWriting, waiting > 0, waiting >= min(expected, limits.batchSendsMax) || !idle.isEmpty else { return }
+        expected = 0
+        gatherTimer?.cancel()
         isWriting = true
         _ = Task(executorPreference: loop) { await self.write() }
     }
 
     private func write() async {
-        while head < queue.count {
-            let batch = nextBatch()
-            let results = await commit(batch[...], mayRetry: true)
-            report(batch, results)
-        }
+        let batch = nextBatch()
+        let results = await commit(batch[...], mayRetry: true)
+        report(batch, results)
         isWriting = false
+        gather(after: batch.count)
+        startIfDue()
+        guard !isWriting, head == queue.count else { return }
         for continuation in idle { continuation.resume() }
         idle = []
+    }
+
+    private func gather(after answered: Int) {
+        expected = queue.count - head + answered
+        // Who sends alone never waits.
+        guard expected > 1 else { return }
+        let timer = gatherTimer ?? LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.gathered() } }
+        gatherTimer = timer
+        timer.start(milliseconds: limits.gatherMilliseconds)
+    }
+
+    private func gathered() {
+        expected = 0
+        startIfDue()
     }
 
     private func nextBatch() -> [Send] {
@@ -257,12 +284,16 @@ actor SendBatcher {
     /// Returns when everything submitted so far has been written and answered.
     func drain() async {
         guard isWriting || head < queue.count else { return }
-        await withCheckedContinuation { idle.append($0) }
+        await withCheckedContinuation { continuation in
+            idle.append(continuation)
+            startIfDue()
+        }
     }
 
     /// Tells nobody any more.
     func stop() {
         marksTimer = nil
+        gatherTimer = nil
         // They know the batcher, and the batcher them.
         hubs = []
         fronts = []

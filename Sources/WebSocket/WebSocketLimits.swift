@@ -8,8 +8,9 @@ public struct WebSocketLimits: Sendable {
     public var dueBytesMax = 64 * 1024
     /// Of one loop. Beyond, sockets are closed with 1013 as they come.
     public var socketsMax = 20_000
-    /// Silence after which a ping is sent: proxies cut connections that are silent for a minute.
-    public var pingAfterSeconds = 25
+    /// Silence after which a ping is sent: proxies cut connections that are silent for a minute, and of a crowd that
+    /// says nothing pings are nearly all the work.
+    public var pingAfterSeconds = 40
     /// Silence, our pings notwithstanding, after which the peer is taken for dead.
     public var silenceSecondsMax = 60
     /// From our close frame to the peer's.

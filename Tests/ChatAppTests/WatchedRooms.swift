@@ -10,6 +10,13 @@ final class WatchedRooms: RoomRepository {
         var isAway = false
         var refused: Question?
         var asked: [Question: Int] = [:]
+        var batches: [Batch] = []
+    }
+
+    /// A send that the test answers.
+    struct Batch {
+        let drafts: [Message.Draft]
+        let answer: CheckedContinuation<[Message.Outcome], any Error>
     }
 
     private let state = Mutex(State())
@@ -32,6 +39,14 @@ final class WatchedRooms: RoomRepository {
     }
 
     func asked(_ question: Question) -> Int { state.withLock { $0.asked[question] ?? 0 } }
+
+    /// What has been sent while there is no database, and was not taken before.
+    func takeBatches() -> [Batch] {
+        state.withLock { state in
+            defer { state.batches = [] }
+            return state.batches
+        }
+    }
 
     private func rooms(_ question: Question = .other) throws -> any RoomRepository {
         try state.withLock { state in
@@ -66,7 +81,12 @@ final class WatchedRooms: RoomRepository {
         try await rooms().members(of: list)
     }
     func send(_ drafts: [Message.Draft], notify: String?) async throws -> [Message.Outcome] {
-        try await rooms().send(drafts, notify: notify)
+        if state.withLock({ $0.rooms == nil && !$0.isAway }) {
+            return try await withCheckedThrowingContinuation { answer in
+                state.withLock { $0.batches.append(Batch(drafts: drafts, answer: answer)) }
+            }
+        }
+        return try await rooms().send(drafts, notify: notify)
     }
     func messages(after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) async throws -> [Message] {
         try await rooms().messages(after: cursors, limitPerRoom: limitPerRoom)
