@@ -120,7 +120,8 @@ struct ConnectionPlan: Sendable {
         if lane == .short || lane == .long {
             settings.append((name: "default_transaction_read_only", value: "on"))
         }
-        if lane == .write { settings += Self.byKey }
+        if lane == .short || lane == .write { settings += Self.plannedOnce }
+        if lane == .write { settings += Self.inKeyOrder }
         if lane == .listen {
             // The server's side: the lock of a process whose machine is gone is let go within about 10 s, not after the
             // system's two hours.
@@ -131,17 +132,15 @@ struct ConnectionPlan: Sendable {
         return settings
     }
 
-    /// Writes go by key, whatever is bound and however small a table is, so one plan serves all. A statement that takes
-    /// arrays costs as much to plan as to do, and the server, which judges by their length, would plan it anew each
-    /// time. Without scans and hashes rows are reached, and so locked, in the order of the keys that lead to them: two
-    /// that write the same rows do not wait for each other in a circle. A scan where there is no index seems so dear
-    /// then that it would be compiled.
-    private static let byKey = [
-        (name: "plan_cache_mode", value: "force_generic_plan"),
-        (name: "enable_seqscan", value: "off"),
-        (name: "enable_hashjoin", value: "off"),
-        (name: "jit", value: "off"),
+    /// What goes by key has the same plan whatever is bound. A statement that takes arrays costs as much to plan as to
+    /// do, and the server, which judges by their length, would plan it anew each time. None is worth compiling.
+    private static let plannedOnce = [
+        (name: "plan_cache_mode", value: "force_generic_plan"), (name: "jit", value: "off"),
     ]
+
+    /// Without scans and hashes rows are reached, and so locked, in the order of the keys that lead to them, however
+    /// small the table: two that write the same rows do not wait for each other in a circle.
+    private static let inKeyOrder = [(name: "enable_seqscan", value: "off"), (name: "enable_hashjoin", value: "off")]
 }
 
 extension PostgresConfiguration {

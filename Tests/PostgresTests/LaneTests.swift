@@ -140,6 +140,7 @@ struct LaneTests {
                     || current_setting('enable_hashjoin')
                 """
             #expect(try await db.write.first(plans) { try $0.get(0, as: String.self) } == "force_generic_plan off off")
+            #expect(try await db.short.first(plans) { try $0.get(0, as: String.self) } == "force_generic_plan on on")
             #expect(try await db.long.first(plans) { try $0.get(0, as: String.self) } == "auto on on")
         }
     }
