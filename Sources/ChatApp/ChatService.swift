@@ -86,14 +86,15 @@ public final class ChatService: Sendable {
     }
 
     /// The routes, and answers to what they throw.
-    public func server(address: SocketAddress, loops: LoopGroup) -> HTTPServer {
+    /// - Parameter health: what the front door is told.
+    public func server(address: SocketAddress, loops: LoopGroup, health: Health = Health()) -> HTTPServer {
         var router = Router()
         register(on: &router)
         let routes = router
         return HTTPServer(
             loops: loops, address: address,
             onError: errors.response,
-            handler: { try await routes.handle($0) })
+            handler: health.answeringFrontDoor { try await routes.handle($0) })
     }
 
     /// `GET /chat` and `/socket.io/`. The token is in the first message, not in a cookie, so a page of another origin

@@ -8,6 +8,7 @@ public final class Health: Sendable {
     private let mentions = Mutex<[(name: String, check: Check)]>([])
     private let starting = Atomic<Bool>(false)
     private let stopping = Atomic<Bool>(false)
+    private let wasReady = Atomic<Bool>(false)
 
     public init() {}
 
@@ -31,6 +32,15 @@ public final class Health: Sendable {
 
     /// From now on not ready: the process is on its way out.
     public func stop() { stopping.store(true, ordering: .relaxed) }
+
+    /// From the first time that nothing was wrong until `stop()`.
+    var isWelcoming: Bool {
+        if stopping.load(ordering: .relaxed) { return false }
+        if wasReady.load(ordering: .relaxed) { return true }
+        guard problems().isEmpty else { return false }
+        wasReady.store(true, ordering: .relaxed)
+        return true
+    }
 
     /// What does not hold; empty when ready.
     public func problems() -> [(name: String, problem: String)] {

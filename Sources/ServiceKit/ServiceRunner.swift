@@ -33,27 +33,34 @@ public enum ServiceRunner {
     public static let graceSecondsMax = 8
     /// From SIGTERM to the end, whatever hangs; a container is given 30 seconds.
     public static let exitSecondsMax = 10
+    /// `MARTLET_UNREADY_SECONDS`, so that requests under way have their time as well.
+    public static let unreadySecondsMax = 5
 
     /// Reads the settings all services share, builds the service, runs it until SIGTERM or SIGINT, and stops it.
+    /// With the argument `health` it asks the one that runs instead.
     /// - Returns: the exit status: 0, 1 when it could not start, 78 for a wrong configuration.
     public static func run(
         _ name: String, environment values: [String: String] = ProcessInfo.processInfo.environment,
+        arguments: [String] = CommandLine.arguments,
         build: (ServiceContext, inout Environment) async throws -> Service
     ) async -> Int32 {
+        var environment = Environment(values)
+        if arguments.dropFirst() == [HealthCommand.argument] { return HealthCommand.run(name, &environment) }
         let sink = LogSink()
         defer { sink.flush() }
-        var environment = Environment(values)
         let admin =
             environment.value("MARTLET_ADMIN_ADDRESS") == nil
             ? nil : environment.address("MARTLET_ADMIN_ADDRESS", default: "")
         let loops = environment.int(
             "MARTLET_LOOPS", default: min(4, ProcessInfo.processInfo.activeProcessorCount), in: 1...64)
+        let unready = environment.int("MARTLET_UNREADY_SECONDS", default: 0, in: 0...unreadySecondsMax)
         let log = Log(
             service: name, level: environment.choice("MARTLET_LOG_LEVEL", default: .info),
             format: environment.choice("MARTLET_LOG_FORMAT", default: .json), sink: sink)
         raiseDescriptorLimit()
         signal(SIGPIPE, SIG_IGN)
         let signals = TerminationSignals()
+        await signals.areWatched()
         let context = ServiceContext(
             name: name, log: log, metrics: Metrics(), health: Health(), loops: LoopGroup(count: loops, name: name),
             clock: SystemClock())
@@ -83,9 +90,8 @@ public enum ServiceRunner {
                 guard starting.isCancelled else { throw error }
             }
             log.info("stopping", ["signal": .string(await signal.value)])
-            context.health.stop()
             let watchdog = watchdog(log, sink)
-            await service.stop(graceSecondsMax)
+            await stop(service, context, unreadySeconds: unready)
             await adminServer?.drain(graceSeconds: 1)
             await context.loops.stop()
             watchdog.cancel()
@@ -98,6 +104,14 @@ public enum ServiceRunner {
             FileHandle.standardError.write(Data("\(name): could not start: \(error)\n".utf8))
             return 1
         }
+    }
+
+    /// Says that the service goes, serves on while a front door finds out, as that might not be able to send elsewhere
+    /// what it cannot deliver here, and stops it within what is left.
+    static func stop(_ service: Service, _ context: ServiceContext, unreadySeconds: Int) async {
+        context.health.stop()
+        if unreadySeconds > 0 { try? await context.clock.sleep(seconds: Double(unreadySeconds)) }
+        await service.stop(graceSecondsMax - unreadySeconds)
     }
 
     /// Ends the process when stopping it hangs: what was acknowledged is in the database, and nothing else counts.
@@ -124,16 +138,29 @@ public enum ServiceRunner {
 struct TerminationSignals {
     private let stream: AsyncStream<String>
     private let sources: [any DispatchSourceSignal]
+    private let unwatched = DispatchGroup()
 
     init() {
         let (stream, continuation) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingOldest(1))
         self.stream = stream
-        sources = [(SIGTERM, "SIGTERM"), (SIGINT, "SIGINT")].map { number, name in
-            signal(number, SIG_IGN)
+        sources = [(SIGTERM, "SIGTERM"), (SIGINT, "SIGINT")].map { [unwatched] number, name in
+            unwatched.enter()
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler { continuation.yield(name) }
+            source.setRegistrationHandler {
+                // Not before: one that came in between would be seen by nobody. Until here it ends the process.
+                signal(number, SIG_IGN)
+                unwatched.leave()
+            }
             source.resume()
             return source
+        }
+    }
+
+    /// Returns once none is lost any more: sources are registered on a thread of their own.
+    func areWatched() async {
+        await withCheckedContinuation { continuation in
+            unwatched.notify(queue: .global()) { continuation.resume() }
         }
     }
 

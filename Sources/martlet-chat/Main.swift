@@ -29,7 +29,7 @@ enum Main {
             presence: PostgresPresence(db: database, notify: notify), keys: configuration.keys, guardian: guardian,
             notify: notify, limits: configuration.limits, trusted: configuration.trusted, passOn: instance.passOn,
             clock: context.clock, log: log, metrics: context.metrics)
-        let server = chat.server(address: configuration.address, loops: context.loops)
+        let server = chat.server(address: configuration.address, loops: context.loops, health: context.health)
         let bus = PostgresBus(
             database: database,
             channels: ["martlet_chat": { chat.wake($0) }, "martlet_session": { _ in guardian.wake() }],

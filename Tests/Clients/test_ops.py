@@ -123,9 +123,10 @@ class Answer(BaseHTTPRequestHandler):
     """Stands in for a service behind the front door."""
 
     def do_GET(self) -> None:  # noqa: N802, the library's name
-        body = f"{self.headers['X-Forwarded-For']} {self.path}".encode()
-        # As a chat, to the front door's looks whether it is there.
-        self.send_response(426 if self.path == "/chat" else 200)
+        # As a service, to the front door's looks whether it is there.
+        is_health = self.path == "/_health"
+        body = b"" if is_health else f"{self.headers['X-Forwarded-For']} {self.path}".encode()
+        self.send_response(204 if is_health else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
