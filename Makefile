@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate bench lint format migrate smoke clean-local
+.PHONY: help run test simulate bench lint format migrate ask clean-local
 
 PORT ?= 8080
 FILTER ?=
@@ -37,8 +37,8 @@ format: ## Format the Swift sources with the toolchain's swift-format
 migrate: ## Bring the database in MARTLET_DATABASE_URL (or that of `make run`) to the newest schema
 	@exec ops/scripts/migrate
 
-smoke: ## Ask a running stack (of `make run`) whether its main paths answer
-	@exec ops/scripts/smoke "$(PORT)"
+ask: ## Ask the stack of `make run` whether its main paths answer
+	@exec ops/scripts/ask "$(PORT)"
 
 clean-local: ## Stop what `make run` started and delete its data (.local), keeping the build
 	@exec ops/scripts/clean-local
