@@ -1,0 +1,197 @@
+"""The front doors of docs/operations/proxies.md, as the page has them, before real services and before a witness.
+
+Caddy stands before the services in all other tests, and here before the witness."""
+
+import os
+import re
+import shutil
+import socket
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Callable, Iterator
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from chat import Chat
+from conftest import Accepted
+from people import Person, new_word
+from stack import ROOT, Process, Stack, free_ports
+from talker import Talker
+from waiting import until
+
+PAGE = ROOT / "docs/operations/proxies.md"
+WITNESS_SECONDS_MAX = 20
+GATEWAYS, CHATS = ("10.0.0.11", "10.0.0.12"), ("10.0.0.21", "10.0.0.22")
+NGINX = """
+pid {folder}/nginx.pid;
+error_log stderr warn;
+daemon off;
+events {{}}
+http {{
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+{text}
+}}
+"""
+
+
+def configuration(kind: str, front: int, gateways: list[str], chats: list[str]) -> str:
+    """The page's block, with the addresses of this machine instead of its examples'."""
+    (text,) = re.findall(rf"^```{kind}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    for example, real in zip((*GATEWAYS, *CHATS), (*gateways, *chats)):
+        assert text.count(f"{example}:8080") == 1
+        text = text.replace(f"{example}:8080", real)
+    return re.sub(r"(listen |bind :)80\b", rf"\g<1>{front}", text).replace(f"bind :{front}", f"bind 127.0.0.1:{front}")
+
+
+@contextmanager
+def door(kind: str, folder: Path, gateways: list[str], chats: list[str]) -> Iterator[str]:
+    """A proxy that runs; its base URL."""
+    (front,) = free_ports(1)
+    path = ROOT / "ops/Caddyfile" if kind == "caddy" else folder / f"{kind}.conf"
+    if kind != "caddy":
+        text = configuration(kind, front, gateways, chats)
+        path.write_text(NGINX.format(folder=folder, text=text) if kind == "nginx" else text)
+    arguments = {
+        "nginx": ["-c", str(path), "-e", "stderr"],
+        "haproxy": ["-db", "-f", str(path)],
+        "caddy": ["run", "--config", str(path), "--adapter", "caddyfile"],
+    }
+    environment = {
+        "MARTLET_SITE": f":{front}", "MARTLET_BIND": "127.0.0.1",
+        "MARTLET_GATEWAYS": " ".join(gateways), "MARTLET_CHATS": " ".join(chats),
+        "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder),
+    }
+    program = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin") or kind
+    base = f"http://127.0.0.1:{front}"
+    process = Process(kind, [program, *arguments[kind]], environment, f"{base}/openapi.json", folder)
+    process.restart()
+    try:
+        yield base
+    finally:
+        process.kill()
+
+
+@pytest.fixture(scope="module", params=["nginx", "haproxy"])
+def base(request: pytest.FixtureRequest, stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Before the stack's services."""
+
+    def places(urls: list[str]) -> list[str]:
+        return [urlsplit(url).netloc for url in urls]
+
+    folder = tmp_path_factory.mktemp(request.param)
+    with door(request.param, folder, places(stack.gateway_urls), places(stack.chat_bases)) as base:
+        yield base
+
+
+def test_the_api_and_uploads_go_through(base: str) -> None:
+    representative, ada = Person.register(base, "rep"), Person.register(base, "ada")
+    representative.create_company(f"Company {new_word()}")
+    posting = representative.publish(f"Engineer {new_word()}")["id"]
+    application = ada.apply(posting)
+    url = base + ada.application(application["id"])["cv"]["url"]
+    until(lambda: requests.get(url, timeout=10).status_code == 200, "the CV is served")
+    # A body that is too big is refused by the gateway itself, which says so, and not by the door.
+    much = {"files": ("much.png", b"\x89PNG" + bytes(40 << 20), "image/png")}
+    refused = ada.http.post(f"{base}/api/upload", files=much, timeout=30)
+    assert refused.status_code == 413 and refused.json()["error"]["status"] == 413, refused.text[:200]
+
+
+def test_native_chat_goes_through(base: str, accepted: Callable[[], Accepted]) -> None:
+    them = accepted()
+    url = f"ws{base[4:]}/chat"
+    one, two = Chat.hello(url, them.applicant.jwt), Chat.hello(url, them.representative.jwt)
+    one.say(them.room, "x", "Hello by another door")
+    seq = one.wait("ack", id="x")["seq"]
+    assert two.wait("message", room=them.room, seq=seq)["body"] == "Hello by another door"
+    one.close()
+    two.close()
+
+
+@pytest.mark.parametrize("transports", [["polling"], ["websocket"], None], ids=["polling", "websocket", "upgrade"])
+def test_socket_io_goes_through_without_stickiness(
+    base: str, accepted: Callable[[], Accepted], transports: list[str] | None
+) -> None:
+    them = accepted()
+    talkers = [Talker(each.jwt) for each in (them.applicant, them.representative)]
+    try:
+        for talker in talkers:
+            talker.connect(base, transports)
+        first, second = talkers
+        room = first.rooms(lambda rooms: len(rooms) == 1)[0]["room"]
+        first.join(room)
+        second.join(room)
+        first.say(room, "Hello by Socket.IO")
+        assert second.texts(room, until="Hello by Socket.IO")[-1]["text"] == "Hello by Socket.IO"
+        assert first.transport == ("polling" if transports == ["polling"] else "websocket")
+    finally:
+        for talker in talkers:
+            talker.close()
+
+
+def test_a_lie_about_host_and_address_changes_no_answer(base: str, person: Callable[[str], Person]) -> None:
+    ada = person("ada")
+    lies = dict.fromkeys(("Host", "X-Forwarded-Host"), "evil.example")
+    lies |= {"X-Real-IP": "6.6.6.6", "Forwarded": "for=6.6.6.6"}
+    for path in ("/api/users/me?populate=profile", "/api/jobs", "/openapi.json"):
+        honest = ada.http.get(base + path, timeout=10)
+        lying = ada.http.get(base + path, headers=lies, timeout=10)
+        assert (lying.status_code, lying.content) == (honest.status_code, honest.content)
+
+
+class Witness(BaseHTTPRequestHandler):
+    """A service that tells what it was sent, and when the first of a body came."""
+
+    protocol_version = "HTTP/1.1"
+    body_began = threading.Event()
+
+    def do_GET(self) -> None:  # noqa: N802, the library's name
+        names = ("X-Forwarded-For", "X-Real-IP", "Forwarded")
+        told = "" if self.path == "/_health" else " ".join(str(self.headers.get_all(name)) for name in names)
+        self.send_response(200 if told else 204)
+        if told:
+            self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told.encode())
+
+    def do_POST(self) -> None:  # noqa: N802, the library's name
+        self.rfile.read(4)
+        self.body_began.set()
+        self.rfile.read(int(self.headers["Content-Length"]) - 4)
+        self.do_GET()
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", ["nginx", "haproxy", "caddy"])
+def test_the_door_writes_forwarded_headers_anew_streams_bodies_and_passes_a_dead_one_by(
+    kind: str, tmp_path: Path
+) -> None:
+    ports = free_ports(3)
+    server = ThreadingHTTPServer(("127.0.0.1", ports[0]), Witness)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    here, *dead = (f"127.0.0.1:{port}" for port in ports)
+    try:
+        with door(kind, tmp_path, [here, dead[0]], [here, dead[1]]) as base:
+            lies = {"X-Forwarded-For": "6.6.6.6, 7.7.7.7", "X-Real-IP": "6.6.6.6", "Forwarded": "for=6.6.6.6"}
+            for path in ("/api/jobs", "/chat", "/socket.io/") * 2:
+                told = requests.get(base + path, headers=lies, timeout=10)
+                assert told.text == "['127.0.0.1'] None None"
+            # The second half is sent when the service has the first: a door that gathers the body waits for ever.
+            Witness.body_began.clear()
+            with socket.create_connection(("127.0.0.1", urlsplit(base).port), timeout=WITNESS_SECONDS_MAX) as client:
+                client.sendall(b"POST /api/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf")
+                assert Witness.body_began.wait(WITNESS_SECONDS_MAX), "the body was held back"
+                client.sendall(b"half")
+                assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+    finally:
+        server.shutdown()
+        server.server_close()
