@@ -114,6 +114,19 @@ def test_packages_knows_its_groups_and_tells_what_is_missing(tmp_path: Path) -> 
     assert "is not a group" in run(str(SCRIPTS / "packages"), "games", succeeds=False)
 
 
+def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "secrets"
+    assert "database_url" in run(str(SCRIPTS / "secrets"), str(folder))
+    made = {each.name: each.read_text() for each in folder.iterdir()}
+    assert set(made) == {"session", "postgres_password", "database_url"}
+    assert len(made["session"]) == 64 and made["postgres_password"] in made["database_url"]
+    assert folder.stat().st_mode & 0o777 == 0o700, "the files are for the users of containers, not for others here"
+    (folder / "session").unlink()
+    run(str(SCRIPTS / "secrets"), str(folder))
+    again = {each.name: each.read_text() for each in folder.iterdir()}
+    assert again.pop("session") != made.pop("session") and again == made
+
+
 def test_run_refuses_a_port_that_is_none() -> None:
     for port in ("x", "80", "65530", "-1"):
         assert "PORT must be a number" in run(str(SCRIPTS / "run"), port, succeeds=False)
