@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate bench lint format migrate ask clean-local
+.PHONY: help run test simulate bench lint format migrate ask smoke clean-local
 
 PORT ?= 8080
 FILTER ?=
@@ -39,6 +39,9 @@ migrate: ## Bring the database in MARTLET_DATABASE_URL (or that of `make run`) t
 
 ask: ## Ask the stack of `make run` whether its main paths answer
 	@exec ops/scripts/ask "$(PORT)"
+
+smoke: ## Build the images, bring the deployment up at scale, kill and roll its services under load, take it down
+	@exec ops/scripts/smoke
 
 clean-local: ## Stop what `make run` started and delete its data (.local), keeping the build
 	@exec ops/scripts/clean-local

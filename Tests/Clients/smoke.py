@@ -1,0 +1,230 @@
+"""Walks the main path of a deployment, disturbs it under load, and counts. Run by ops/scripts/smoke.
+
+    .local/venv/bin/python Tests/Clients/smoke.py --base http://127.0.0.1:8480 --mail 172.17.0.1:8482
+
+The deployment is the Compose project of the environment. Mail is caught at the address of --mail.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import requests
+from aiosmtpd.controller import Controller
+
+from chat import Chat
+from inbox import Inbox
+from people import Person, new_word
+from smoke_load import Asker, Listener, Request, Speaker
+from waiting import until
+
+ROOT = Path(__file__).resolve().parents[2]
+CALM_SECONDS = 10  # What is normal is measured for as long.
+AWAY_SECONDS = 2  # How long a killed container stays away.
+# After a kill what had a body is lost on its way to the dead one, until the front door has looked again.
+KILL_SECONDS_MAX = 5
+ROLL_SECONDS_MAX = 240
+ROOMS = 3
+REQUESTS_SHOWN = 10
+
+
+def docker(*arguments: str) -> str:
+    # By a shell, as `docker` may be one's own function.
+    command = ["bash", "-c", 'docker "$@"', "docker", *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+class Mails:
+    """Keeps what is sent, as the mail catcher does."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.count = 0
+        self.lock = threading.Lock()
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802, the library's name
+        with self.lock:
+            self.count += 1
+            partial = self.folder / f".{self.count:06d}.eml"
+            partial.write_bytes(envelope.content)
+            partial.rename(self.folder / f"{self.count:06d}.eml")
+        return "250 Kept."
+
+
+class Smoke:
+    def __init__(self, base: str, mails: Path):
+        self.base = base
+        self.mails = mails
+        self.chat_url = f"ws{base[4:]}/chat"
+        self.askers: list[Asker] = []
+        self.listeners: list[Listener] = []
+        self.speakers: list[Speaker] = []
+
+    def acceptance(self, representative: Person) -> tuple[Person, int]:
+        """Somebody whose application has been accepted, and the room of it."""
+        applicant = Person.register(self.base, "ada")
+        posting = representative.publish(f"Engineer {new_word()}")
+        application = applicant.apply(posting["id"])
+        url = applicant.application(application["id"])["cv"]["url"]
+
+        def looked_at() -> bool:
+            return requests.get(self.base + url, timeout=10).status_code == 200
+
+        until(looked_at, "the worker has looked at the CV")
+        representative.decide(application["id"], "accepted")
+        room = next(each["id"] for each in applicant.rooms())
+        return applicant, room
+
+    def alert(self, representative: Person) -> None:
+        """A fitting posting is mailed."""
+        somebody, word = Person.register(self.base, "ivy"), new_word()
+        wanted = {"name": "Engineers", "q": f"{word} engineer", "cadence": "instant"}
+        somebody.ask("POST", "/api/alerts", 201, json={"data": wanted})
+        representative.publish(f"Engineer {word}")
+        Inbox(self.mails, somebody.email).wait(f"Engineer {word}")
+
+    def walk(self) -> Person:
+        """The main path, through the published port."""
+        representative = Person.register(self.base, "rep")
+        representative.create_company(f"Company {new_word()}")
+        self.alert(representative)
+        applicant, room = self.acceptance(representative)
+        one, two = (Chat.hello(self.chat_url, each.jwt) for each in (applicant, representative))
+        one.say(room, "hello", "Hello, company!")
+        assert two.wait("message", room=room, seq=one.wait("ack", id="hello")["seq"])["body"] == "Hello, company!"
+        one.close()
+        two.close()
+        return representative
+
+    def load(self, representative: Person) -> None:
+        """Begins to ask, to change and to talk."""
+        posting = representative.publish("Steady engineer")["id"]
+        change = f"{self.base}/api/jobs/{posting}"
+
+        def get(path: str) -> Asker:
+            return Asker(requests.Session(), lambda _: ("GET", self.base + path, {}))
+
+        def put(number: int) -> tuple[str, str, dict]:
+            return "PUT", change, {"json": {"data": {"name": f"Steady engineer {number}"}}}
+
+        self.askers = [get(f"/api/jobs/{posting}"), get("/api/jobs"), get("/api/jobs/search?q=engineer")]
+        self.askers.append(Asker(representative.http, put))
+        for _ in range(ROOMS):
+            applicant, room = self.acceptance(representative)
+            self.speakers.append(Speaker(self.chat_url, applicant, room))
+            self.listeners.append(Listener(self.chat_url, representative, room))
+        for each in (*self.listeners, *self.askers):
+            each.start()
+        for listener in self.listeners:
+            until(lambda listener=listener: listener.last > 0, "the listener has been greeted")
+        for speaker in self.speakers:
+            speaker.start()
+
+    def requests_since(self, began: float) -> list[Request]:
+        return sorted(
+            (each for asker in self.askers for each in list(asker.requests) if each.began >= began),
+            key=lambda each: each.began)
+
+    def kill(self, service: str) -> None:
+        """SIGKILL to one of its containers. What can be tried again is; the rest fails for a moment at most."""
+        container = docker("compose", "ps", "-q", service).split()[0]
+        began = time.monotonic()
+        docker("kill", container)
+        time.sleep(AWAY_SECONDS)
+        docker("start", container)
+
+        def is_well() -> bool:
+            return docker("inspect", "-f", "{{.State.Health.Status}}", container) == "healthy"
+
+        until(is_well, f"the {service} is back", 60)
+        time.sleep(1)
+        asked = self.requests_since(began)
+        failed = [each for each in asked if each.failure]
+        late = [each for each in failed if each.method == "GET" or each.began - began > KILL_SECONDS_MAX]
+        print(f"  {service} killed and back: {len(asked)} requests, {len(failed)} failed", flush=True)
+        assert not late, "\n".join(f"{each}" for each in late[:REQUESTS_SHOWN])
+
+    def roll(self, calm: list[Request]) -> None:
+        """Replaces every container of every service."""
+        began = time.monotonic()
+        done = subprocess.run([str(ROOT / "ops/scripts/roll")], cwd=ROOT, timeout=ROLL_SECONDS_MAX)
+        assert done.returncode == 0, "the roll failed"
+        time.sleep(1)
+        asked = self.requests_since(began)
+        failed = [each for each in asked if each.failure]
+        seconds = time.monotonic() - began
+        print(
+            f"  rolled in {seconds:.0f} s: {len(asked)} requests, {len(failed)} failed, p99 {p99(asked):.0f} ms "
+            f"(calm: {p99(calm):.0f} ms)", flush=True)
+        assert not failed, "\n".join(f"{each.began - began:.1f} s: {each}" for each in failed[:REQUESTS_SHOWN])
+
+    def settle(self) -> None:
+        """Ends the load, and holds what was acknowledged against what was heard and what is kept."""
+        for each in (*self.speakers, *self.askers):
+            each.end()
+        said = sum(len(each.said) for each in self.speakers)
+        for speaker, listener in zip(self.speakers, self.listeners):
+            last = f"word {len(speaker.said) - 1}"
+            until(lambda: listener.broken or last in listener.heard.bodies[-3:], "the last word has been heard")
+            listener.end()
+            heard = [body for body in listener.heard.bodies if body.startswith("word ")]
+            # A word that was being said when all ended may have been heard, and was not acknowledged.
+            assert heard[:len(speaker.said)] == speaker.said and len(heard) <= len(speaker.said) + 1, "lost or doubled"
+            assert listener.heard.seqs == list(range(listener.heard.seqs[0], listener.heard.seqs[-1] + 1)), "a gap"
+        connections = sum(each.connections for each in (*self.speakers, *self.listeners))
+        print(f"  {said} messages, each heard once and in order, over {connections} connections", flush=True)
+
+
+def p99(asked: list[Request]) -> float:
+    """In milliseconds."""
+    times = sorted(each.seconds for each in asked)
+    return 1000 * times[min(len(times) - 1, int(len(times) * 0.99))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--base", required=True)
+    parser.add_argument("--mail", required=True, help="HOST:PORT to catch mail at")
+    arguments = parser.parse_args()
+    # The deployment is on this machine; a proxy in the environment would be asked for it all the same.
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
+    host, _, port = arguments.mail.rpartition(":")
+    mails = ROOT / ".local/smoke/mail"
+    mails.mkdir(parents=True, exist_ok=True)
+    for old in mails.iterdir():
+        old.unlink()
+    catcher = Controller(Mails(mails), hostname=host, port=int(port))
+    catcher.start()
+    try:
+        smoke = Smoke(arguments.base, mails)
+        print("Walking the main path", flush=True)
+        representative = smoke.walk()
+        print("Under load", flush=True)
+        smoke.load(representative)
+        began = time.monotonic()
+        time.sleep(CALM_SECONDS)
+        calm = smoke.requests_since(began)
+        failed = [each for each in calm if each.failure]
+        print(f"  calm: {len(calm)} requests, {len(failed)} failed, p99 {p99(calm):.0f} ms", flush=True)
+        assert not failed, failed[:REQUESTS_SHOWN]
+        for service in ("worker", "chat", "gateway"):
+            smoke.kill(service)
+        smoke.roll(calm)
+        # The workers that have come do what those that went did.
+        smoke.alert(representative)
+        smoke.settle()
+    except AssertionError as error:
+        sys.exit(f"smoke: {error}")
+    finally:
+        catcher.stop()
+
+
+if __name__ == "__main__":
+    main()
