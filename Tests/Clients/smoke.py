@@ -29,6 +29,8 @@ AWAY_SECONDS = 2  # How long a killed container stays away.
 # After a kill what had a body is lost on its way to the dead one, until the front door has looked again.
 KILL_SECONDS_MAX = 5
 ROLL_SECONDS_MAX = 240
+# In a roll the 99th percentile may be three times the calm one; below this, two busy cores say more than the roll does.
+P99_MS_MIN = 300
 ROOMS = 3
 REQUESTS_SHOWN = 10
 
@@ -152,9 +154,11 @@ class Smoke:
         assert not late, "\n".join(f"{each}" for each in late[:REQUESTS_SHOWN])
 
     def roll(self, calm: list[Request]) -> None:
-        """Replaces every container of every service."""
+        """Replaces every container of every service by one with another setting: behind the pooler."""
         began = time.monotonic()
-        done = subprocess.run([str(ROOT / "ops/scripts/roll")], cwd=ROOT, timeout=ROLL_SECONDS_MAX)
+        pooled = {"MARTLET_DATABASE_POOLER": "transaction", "MARTLET_DATABASE_WAY": "pooler_url"}
+        environment = {**os.environ, **pooled}
+        done = subprocess.run([str(ROOT / "ops/scripts/roll")], cwd=ROOT, env=environment, timeout=ROLL_SECONDS_MAX)
         assert done.returncode == 0, "the roll failed"
         time.sleep(1)
         asked = self.requests_since(began)
@@ -164,6 +168,10 @@ class Smoke:
             f"  rolled in {seconds:.0f} s: {len(asked)} requests, {len(failed)} failed, p99 {p99(asked):.0f} ms "
             f"(calm: {p99(calm):.0f} ms)", flush=True)
         assert not failed, "\n".join(f"{each.began - began:.1f} s: {each}" for each in failed[:REQUESTS_SHOWN])
+        assert p99(asked) <= max(3 * p99(calm), P99_MS_MIN), "the roll was felt"
+        for container in docker("compose", "ps", "-q", "gateway", "chat", "worker").split():
+            settings = docker("inspect", "-f", "{{.Config.Env}}", container)
+            assert "MARTLET_DATABASE_POOLER=transaction" in settings, "an old one is left"
 
     def settle(self) -> None:
         """Ends the load, and holds what was acknowledged against what was heard and what is kept."""
