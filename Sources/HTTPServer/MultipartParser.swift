@@ -91,18 +91,16 @@ struct MultipartParser {
     }
 
     private mutating func skipPreamble() throws(HTTPError) -> Bool {
-        if let found = find(delimiter, from: 0) {
-            buffer.removeFirst(found + delimiter.count)
-            state = .boundaryEnd
-            return true
-        }
-        let undecided = tailThatMayBegin(delimiter)
-        preambleBytes += buffer.count - undecided
-        buffer.removeFirst(buffer.count - undecided)
+        let found = find(delimiter, from: 0)
+        let skipped = found ?? buffer.count - tailThatMayBegin(delimiter)
+        preambleBytes += skipped
+        // Also when the boundary is there: what is refused must not depend on how it was cut.
         guard preambleBytes <= limits.preambleBytesMax else {
             throw fail("The multipart body does not start with its boundary.")
         }
-        return false
+        buffer.removeFirst(skipped + (found == nil ? 0 : delimiter.count))
+        if found != nil { state = .boundaryEnd }
+        return found != nil
     }
 
     /// Nil when nothing is to be told: a part begins (state `head`), or more is needed.

@@ -91,7 +91,10 @@ struct MultipartTests {
             let endless = "--b\r\nA: " + String(repeating: "x", count: 99)
             #expect(parse(endless, pieces: pieces, limits: limits).last == "400")
         }
-        #expect(parse("12345678\r\n--b--", limits: limits).last == "end")
+        for pieces in [[Int.max], [1]] {
+            #expect(parse("12345678\r\n--b--", pieces: pieces, limits: limits).last == "end")
+            #expect(parse("123456789\r\n--b--", pieces: pieces, limits: limits).last == "400")
+        }
         #expect(parse("123456789012345678901234567890", pieces: [1], limits: limits).last == "400")
     }
 
