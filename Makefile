@@ -1,16 +1,18 @@
 # Every command a person or CI runs. The work is in ops/scripts; this file says what there is.
 # Options, where a command takes them: PORT (the front door of `make run`), FILTER (one suite or test of `make test`),
-# FIRST, SEEDS and SEED (of `make simulate`).
+# FIRST, SEEDS and SEED (of `make simulate`), SECONDS, TARGET and SEED (of `make fuzz`).
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate bench lint format migrate ask smoke clean-local
+.PHONY: help run test simulate fuzz bench lint format migrate ask smoke clean-local
 
 PORT ?= 8080
 FILTER ?=
 FIRST ?= 1
 SEEDS ?= 100000
 SEED ?=
+SECONDS ?= 30
+TARGET ?=
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -24,6 +26,9 @@ test: ## Build with warnings as errors and run every test (FILTER=Name for one S
 
 simulate: ## Run the chat under more schedules (SEEDS=100000 FIRST=1), or under one with its trace (SEED=7)
 	@exec ops/scripts/simulate "$(FIRST)" "$(SEEDS)" "$(SEED)"
+
+fuzz: ## Feed each parser by chance for SECONDS=30 (TARGET=multipart for one, and SEED=7 for one round of it)
+	@exec ops/scripts/fuzz "$(SECONDS)" "$(TARGET)" "$(SEED)"
 
 bench: ## Measure against nginx, pgbench and FastAPI on this machine, and print the ratios
 	@exec ops/scripts/bench

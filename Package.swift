@@ -108,6 +108,7 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Core", "CorePostgres", "EventLoop", "Postgres", "Cpq"],
             path: "Tests/TestSupport", swiftSettings: swift),
+        tests("SeededTests", ["Seeded"]),
         tests("EventLoopTests", ["EventLoop"]),
         tests("HTTPServerTests", ["EventLoop", "HTTPServer", "Seeded"]),
         // The peer of the framing cases in Tests/Clients.
@@ -118,7 +119,7 @@ let package = Package(
         tests("CryptoTests", ["Crypto", "Seeded"]),
         tests("MediaToolsTests", ["Czip", "MediaTools", "Resume", "Seeded"], data: ["CVs"]),
         tests("SafeHTMLTests", ["SafeHTML", "Seeded"]),
-        tests("JSONTests", ["JSON"]),
+        tests("JSONTests", ["JSON", "Seeded"]),
         tests("ResumeTests", ["Resume", "Seeded"]),
         tests("ServiceKitTests", ["EventLoop", "HTTPServer", "ServiceKit"]),
         tests("CoreTests", ["Core"]),
@@ -143,7 +144,7 @@ let package = Package(
             ["ChatApp", "Core", "CoreHTTP", "Crypto", "EventLoop", "JSON", "Seeded", "ServiceKit", "WebSocket"]),
         tests(
             "MediaStoreTests",
-            ["Core", "EventLoop", "HTTPServer", "MediaStore", "ServiceKit", "TestSupport", "Transfer"]),
+            ["Core", "EventLoop", "HTTPServer", "MediaStore", "Seeded", "ServiceKit", "TestSupport", "Transfer"]),
         tests(
             "WorkerAppTests",
             [

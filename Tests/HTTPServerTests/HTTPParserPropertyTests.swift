@@ -29,43 +29,4 @@ struct HTTPParserPropertyTests {
             #expect(parse(stream, pieces: pieces) == whole, "\(pieces)")
         }
     }
-
-    @Test("survives mutated requests, and sees the same of them in any pieces")
-    func mutations() {
-        var random = SeededGenerator(seed: 2026)
-        let interesting: [UInt8] = [0, 9, 10, 13, 32, 44, 47, 48, 58, 59, 65, 127, 128, 255]
-        for round in 0..<20_000 {
-            var bytes = Array(Self.streams[round % Self.streams.count].utf8)
-            for _ in 0..<Int.random(in: 1...4, using: &random) {
-                let index = Int.random(in: 0..<bytes.count, using: &random)
-                switch Int.random(in: 0..<4, using: &random) {
-                case 0: bytes[index] = interesting.randomElement(using: &random)!
-                case 1: bytes.remove(at: index)
-                case 2: bytes.insert(interesting.randomElement(using: &random)!, at: index)
-                default:
-                    let end = min(bytes.count, index + Int.random(in: 1...20, using: &random))
-                    bytes.insert(contentsOf: bytes[index..<end], at: index)
-                }
-                if bytes.isEmpty { bytes = [65] }
-            }
-            let whole = parse(bytes)
-            let pieces = (0..<8).map { _ in Int.random(in: 1...40, using: &random) }
-            #expect(parse(bytes, pieces: pieces) == whole, "\(String(decoding: bytes, as: UTF8.self).debugDescription)")
-            if whole.dropLast().contains(where: { if case .error = $0 { true } else { false } }) {
-                Issue.record("something was seen after an error")
-            }
-        }
-    }
-
-    @Test("survives noise")
-    func noise() {
-        var random = SeededGenerator(seed: 99)
-        for _ in 0..<5_000 {
-            let bytes = (0..<Int.random(in: 1...300, using: &random)).map { _ in
-                UInt8.random(in: 0...255, using: &random)
-            }
-            let seen = parse(bytes, pieces: [1, 5, 50, 3])
-            #expect(!seen.contains(.end))
-        }
-    }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import Seeded
 import Synchronization
 import Testing
 
@@ -168,32 +167,5 @@ import Testing
             await pool.shutdown()
             await #expect(throws: MediaPoolError.shutDown) { try await pool.process(request) }
         }
-    }
-
-    @Test("300 mutilated files get an answer each, and the children stay within 256 MiB")
-    func fuzz() async throws {
-        let peak = Mutex(0)
-        var probe = MediaChildPool.Probe()
-        probe.peakKiB = { kib in peak.withLock { $0 = max($0, kib) } }
-        var generator = SeededGenerator(seed: 99)
-        _ = try MediaProcessor()
-        let seeds = try [
-            Samples.image(.jpeg, width: 64, height: 48, in: scratch),
-            Samples.image(.png, width: 64, height: 48, in: scratch),
-            Samples.image(.webp, width: 64, height: 48, in: scratch), Samples.gif(width: 60, height: 40, frames: 3),
-            Samples.tiff(width: 40, height: 30), Samples.pdf(pages: ["Curriculum", "Vitae"]),
-        ]
-        try await withPool(probe: probe) { pool in
-            for round in 0..<300 {
-                var bytes = seeds[round % seeds.count]
-                for _ in 0..<Int.random(in: 1...8, using: &generator) {
-                    let index = Int.random(in: 4..<bytes.count, using: &generator)
-                    bytes[index] = UInt8.random(in: .min ... .max, using: &generator)
-                }
-                let answer = try await pool.process(scratch.request(scratch.file("fuzz", bytes)))
-                if case .failed(let reason) = answer { Issue.record("round \(round): \(reason)") }
-            }
-        }
-        #expect(peak.withLock { $0 } <= 256 << 10)
     }
 }

@@ -143,7 +143,7 @@ private func read(_ text: String, pages: [Int] = [0], links: [Resume.Link] = [])
     }
 }
 
-@Suite("Any text at all") struct ResumeFuzzTests {
+@Suite("Any text at all") struct ResumeFuzz {
     private static let pieces = [
         "Jane", " ", "\n", "@", ".", "example.org", "+49", "030", "123", "2018", " – ", "present", "C++", "Go", ",",
         "Education", "Experience:", "Languages", "English", "C1", "PhD", "http://", "www.", "(", ")", "[at]", "é", "王",
@@ -152,24 +152,24 @@ private func read(_ text: String, pages: [Int] = [0], links: [Resume.Link] = [])
     ]
 
     @Test("whatever is read, findings lie in the text, on their page, within their limits")
-    func fuzz() {
-        var random = SeededGenerator(seed: 2026)
-        for _ in 0..<1_500 {
-            let count = Int.random(in: 0..<120, using: &random)
-            let text = (0..<count).map { _ in Self.pieces[Int.random(in: 0..<Self.pieces.count, using: &random)] }
-                .joined()
+    func resume() throws {
+        try Fuzz("resume", rounds: 1_500).run { fuzz in
+            let text = fuzz.text(of: Self.pieces, max: 120)
+            fuzz.input = Array(text.utf8)
             let bytes = text.utf8.count
-            let pages = [0, Int.random(in: 0...bytes, using: &random)]
-            let links = [Resume.Link(offset: Int.random(in: 0...bytes, using: &random), target: "mailto:" + text)]
+            let pages = [0, fuzz.number(0...bytes)]
+            let links = [Resume.Link(offset: fuzz.number(0...bytes), target: "mailto:" + text)]
             let resume = read(text, pages: pages, links: links)
             var places = (resume.emails + resume.phones + resume.links + resume.skills).map(\.place)
             places += resume.education.map(\.place) + resume.languages.map(\.place)
             places += [resume.name?.place, resume.experience?.place].compactMap { $0 }
             for place in places {
-                #expect(place.offset >= 0 && place.length >= 0 && place.offset + place.length <= bytes)
-                #expect(place.page == (place.offset >= pages[1] ? 2 : 1))
+                let isInside = place.offset >= 0 && place.length >= 0 && place.offset + place.length <= bytes
+                try fuzz.check(isInside, "\(place) in \(bytes) bytes")
+                try fuzz.checkEqual(place.page, place.offset >= pages[1] ? 2 : 1, "the page of \(place) in \(pages)")
             }
-            #expect(resume.emails.count <= Resume.emailsMax && resume.links.count <= Resume.linksMax)
+            try fuzz.check(resume.emails.count <= Resume.emailsMax, "too many addresses")
+            try fuzz.check(resume.links.count <= Resume.linksMax, "too many links")
             _ = TermFinder([text]).find(in: text, pageOffsets: pages)
         }
     }

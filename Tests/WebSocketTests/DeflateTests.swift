@@ -74,17 +74,6 @@ struct DeflateTests {
         #expect(throws: WebSocketFault.self) { try inflater.inflate([0xF2, 0x00, 0x11, 0x00, 0x00], bytesMax: 5) }
     }
 
-    @Test("noise never gives more than the limit", arguments: 0..<50)
-    func noise(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
-        let inflater = Inflater()
-        for _ in 0..<50 {
-            let count = Int.random(in: 0...200, using: &random)
-            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
-            if let result = try? inflater.inflate(bytes, bytesMax: 5_000) { #expect(result.count <= 5_000) }
-        }
-    }
-
     @Test("a shared frame is compressed once for those who want it, and as it was for others")
     func sharedFrame() throws {
         let text = [UInt8](repeating: 0x61, count: 3_000)
@@ -94,5 +83,23 @@ struct DeflateTests {
         #expect(frame.bytes[0] == 0x81 && Array(frame.payload) == text)
         let short = SharedFrame(text: [0x61])
         #expect(short.deflated(by: Deflater(), from: 1024) == short.bytes)
+    }
+}
+
+@Suite("Compressed messages, by chance") struct DeflateFuzz {
+    @Test("are what they were, and whatever is no such message is refused or within the limit")
+    func deflate() throws {
+        let (deflater, inflater) = (Deflater(), Inflater())
+        try Fuzz("deflate", rounds: 3_000).run { fuzz in
+            let text = Array(fuzz.text(of: ["a", "{\"type\":", "é", "   ", "0123456789"], max: 200).utf8)
+            let small = deflater.deflate(text[...]) ?? []
+            let limit = fuzz.number(0...1_500)
+            fuzz.input = fuzz.once(in: 4) ? small : fuzz.mutated(small)
+            let result = try? inflater.inflate(fuzz.input, bytesMax: limit)
+            try fuzz.check((result ?? []).count <= limit, "\(result?.count ?? 0) bytes past the limit of \(limit)")
+            if fuzz.input == small {
+                try fuzz.checkEqual(result, text.count <= limit ? text : nil, "what was deflated")
+            }
+        }
     }
 }

@@ -1,4 +1,3 @@
-import Seeded
 import TestSupport
 import Testing
 
@@ -179,28 +178,5 @@ struct FrameReaderTests {
         let onContinuation = frame(1, [1], final: false, rsv: 4) + frame(0, [3], rsv: 4)
         #expect(Self.run(onContinuation, pieces: [1], compression: true) == [.fault(.protocolError)])
         #expect(Self.run(frame(9, [], rsv: 4), pieces: [1], compression: true) == [.fault(.protocolError)])
-    }
-
-    @Test("noise ends in events or one fault, the same however it is cut", arguments: 0..<64)
-    func noise(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
-        for _ in 0..<100 {
-            var bytes: [UInt8] = []
-            for _ in 0..<Int.random(in: 1...6, using: &random) {
-                let payload = (0..<Int.random(in: 0...300, using: &random)).map { _ in
-                    UInt8.random(in: 0x20...0x7E, using: &random)
-                }
-                let opcode: UInt8 = [0, 1, 2, 9, 10, 8].randomElement(using: &random)!
-                bytes += frame(opcode, payload, final: Bool.random(using: &random))
-            }
-            // One in two is damaged somewhere.
-            if Bool.random(using: &random), !bytes.isEmpty {
-                bytes[bytes.indices.randomElement(using: &random)!] ^= 1 << UInt8.random(in: 0...7, using: &random)
-            }
-            let pieces = (0..<8).map { _ in Int.random(in: 1...40, using: &random) }
-            let whole = Self.run(bytes, pieces: [.max])
-            #expect(Self.run(bytes, pieces: pieces) == whole)
-            #expect(Self.run(bytes, pieces: [1]) == whole)
-        }
     }
 }

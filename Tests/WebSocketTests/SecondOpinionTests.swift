@@ -57,7 +57,7 @@ private final class Wslay {
 }
 
 @Suite("Frames in the eyes of wslay")
-struct SecondOpinionTests {
+struct FrameFuzz {
     private static func ours(_ bytes: [UInt8]) -> (seen: [Wslay.Seen], fault: Bool) {
         var seen: [Wslay.Seen] = []
         var fault = false
@@ -75,30 +75,41 @@ struct SecondOpinionTests {
         return (seen, fault)
     }
 
-    @Test("both see the same messages in noise, and what is a fault there is one here", arguments: 0..<64)
-    func noise(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(1_000 + seed))
-        for _ in 0..<100 {
-            var bytes: [UInt8] = []
-            for _ in 0..<Int.random(in: 1...6, using: &random) {
-                let opcode: UInt8 = [0, 0, 1, 2, 9, 10, 8].randomElement(using: &random)!
-                let isControl = opcode >= 8
-                let count = Int.random(in: 0...(isControl ? 125 : 300), using: &random)
-                var payload = (0..<count).map { _ in UInt8.random(in: 0x20...0x7E, using: &random) }
-                if opcode == 8, count >= 2 { (payload[0], payload[1]) = (0x03, 0xE8) }
-                bytes += WebSocketClient.frame(
-                    opcode, payload, final: isControl || Bool.random(using: &random))
+    /// Frames, most of them as they may come.
+    private static func frames(_ fuzz: inout FuzzCase) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for _ in 0..<fuzz.number(1...6) {
+            let opcode: UInt8 = fuzz.pick([0, 0, 1, 2, 9, 10, 8])
+            let isControl = opcode >= 8
+            var payload = (0..<fuzz.number(0...(isControl ? 125 : 300))).map { _ in
+                UInt8.random(in: 0x20...0x7E, using: &fuzz.random)
             }
-            if Bool.random(using: &random) {
-                bytes[bytes.indices.randomElement(using: &random)!] ^= 1 << UInt8.random(in: 0...7, using: &random)
-            }
-            let ours = Self.ours(bytes)
-            let theirs = Wslay.read(bytes)
+            if opcode == 8, payload.count >= 2 { (payload[0], payload[1]) = (0x03, 0xE8) }
+            let isFinal = fuzz.once(in: 2) || (isControl && !fuzz.once(in: 20))
+            bytes += WebSocketClient.frame(opcode, payload, final: isFinal)
+        }
+        return bytes
+    }
+
+    @Test("both see the same messages, and what is a fault there is one here; the same however they are cut")
+    func frames() throws {
+        try Fuzz("frames", rounds: 6_000).run { fuzz in
+            let frames = Self.frames(&fuzz)
+            fuzz.input = fuzz.once(in: 2) ? frames : fuzz.mutated(frames, timesMax: 2)
+            let whole = FrameReaderTests.run(fuzz.input, pieces: [.max])
+            let pieces = fuzz.split(fuzz.input).map(\.count)
+            try fuzz.checkEqual(
+                FrameReaderTests.run(fuzz.input, pieces: pieces.isEmpty ? [1] : pieces), whole,
+                "in pieces of \(pieces.prefix(20))")
+            let ours = Self.ours(fuzz.input)
+            let theirs = Wslay.read(fuzz.input)
             // Where wslay is more lenient than §5.5.1: half a close code.
-            if case .message(8, let payload) = theirs.seen.last, payload.count == 1 { continue }
-            #expect(ours.seen == theirs.seen)
-            // It waits for a whole head where we refuse at the first byte that cannot be right.
-            if theirs.fault { #expect(ours.fault) }
+            if case .message(8, let payload) = theirs.seen.last, payload.count == 1 { return }
+            try fuzz.check(ours.seen == theirs.seen, "wslay sees \(theirs.seen), we \(ours.seen)")
+            // It waits for a whole head where we refuse at the first byte that cannot be right, and refuses a reason
+            // to close at its first wrong byte where we wait for the whole.
+            let isFault = ours.fault || Self.ours(fuzz.input + [UInt8](repeating: 0, count: 125)).fault
+            try fuzz.check(isFault || !theirs.fault, "a fault for wslay, and not for us")
         }
     }
 }

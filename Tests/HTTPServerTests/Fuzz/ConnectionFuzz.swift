@@ -5,9 +5,9 @@ import Testing
 @testable import HTTPServer
 
 @Suite("A connection, fed by chance")
-struct ConnectionFuzzTests {
-    @Test("ends in order whatever is sent, and answers nothing that is not an answer", arguments: [1, 2, 3, 4])
-    func mutations(seed: UInt64) async throws {
+struct ConnectionFuzz {
+    @Test("ends in order whatever is sent, and answers nothing that is not an answer")
+    func connections() async throws {
         var limits = HTTPLimits()
         limits.discardedBytesMax = 50
         limits.unreadBytesMax = 8
@@ -36,32 +36,18 @@ struct ConnectionFuzzTests {
                 }
             }
         ) { server in
-            var random = SeededGenerator(seed: seed)
-            for round in 0..<150 {
-                var bytes = Array(HTTPParserPropertyTests.streams[round % 5].utf8)
-                for _ in 0..<Int.random(in: 0...3, using: &random) {
-                    let index = Int.random(in: 0..<bytes.count, using: &random)
-                    switch Int.random(in: 0..<3, using: &random) {
-                    case 0: bytes[index] = UInt8.random(in: 0...127, using: &random)
-                    case 1: bytes.remove(at: index)
-                    default: bytes.insert(contentsOf: bytes[index...].prefix(30), at: index)
-                    }
-                }
+            try await Fuzz("connections", rounds: 600).runAsync { fuzz in
+                let sent = Array(fuzz.pick(HTTPParserPropertyTests.streams).utf8)
+                fuzz.input = fuzz.once(in: 4) ? sent : fuzz.mutated(sent, timesMax: 3)
                 let client = try await server.connect()
-                var rest = bytes[...]
-                while !rest.isEmpty {
-                    let piece = rest.prefix(Int.random(in: 1...60, using: &random))
-                    rest = rest.dropFirst(piece.count)
-                    await client.send(Array(piece))
-                }
+                for piece in fuzz.split(fuzz.input, sizeMax: 60) { await client.send(piece) }
                 await client.finishSending()
                 var answers = try await client.rest()
                 while !answers.isEmpty {
                     let parsed = try TestResponse.parse(answers, ended: true, toHead: false)
-                    guard let parsed else {
-                        Issue.record("\(String(decoding: answers, as: UTF8.self).debugDescription)")
-                        break
-                    }
+                    let shown = String(decoding: answers.prefix(500), as: UTF8.self).debugDescription
+                    try fuzz.check(parsed != nil, "no answer: \(shown)")
+                    guard let parsed else { return }
                     answers.removeFirst(parsed.1)
                 }
             }

@@ -36,7 +36,7 @@ func parse(_ input: [UInt8], pieces: [Int] = [.max], limits: HTTPLimits = HTTPLi
                     switch try parser.next(bytes, &position) {
                     case .needsMore: break loop
                     case .head(let parsed): seen.append(.head(describe(parsed)))
-                    case .body(let range): join(String(decoding: bytes[range], as: UTF8.self), to: &seen)
+                    case .body(let range): join(latin(bytes[range]), to: &seen)
                     case .end: seen.append(.end)
                     }
                 }
@@ -50,6 +50,13 @@ func parse(_ input: [UInt8], pieces: [Int] = [.max], limits: HTTPLimits = HTTPLi
 
 func parse(_ text: String, pieces: [Int] = [.max], limits: HTTPLimits = HTTPLimits()) -> [Seen] {
     parse(Array(text.utf8), pieces: pieces, limits: limits)
+}
+
+/// A character for each byte, so that pieces of a body join to the same text wherever they were cut.
+func latin(_ bytes: some Sequence<UInt8>) -> String {
+    var text = String.UnicodeScalarView()
+    for byte in bytes { text.append(Unicode.Scalar(byte)) }
+    return String(text)
 }
 
 private func join(_ text: String, to seen: inout [Seen]) {
