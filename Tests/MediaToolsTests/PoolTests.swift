@@ -46,6 +46,14 @@ import Testing
             hellos.withLock { $0 } == [MediaHello(networkDenied: true, processesDenied: true, filesDenied: true)])
     }
 
+    @Test("the request that make bench sends is one, with the limits that uploads have")
+    func benchRequest() throws {
+        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let file = tests.deletingLastPathComponent().appendingPathComponent("ops/bench/media_request.json")
+        let request = try JSONDecoder().decode(MediaRequest.self, from: Data(contentsOf: file))
+        #expect(request.limits == MediaLimits())
+    }
+
     @Test("images go through a child as they do here")
     func image() async throws {
         let tiff = try scratch.file("a.tiff", Samples.tiff(width: 1280, height: 1022))

@@ -11,8 +11,10 @@ from pathlib import Path
 from chat_fleet import ChatFleet
 from chat_rows import ChatRows
 from gateway_rows import GatewayRows
+from media_rows import MediaRows
 from socketio_rows import SocketIORows
 from stand import CONNECTIONS, LOAD_CORE, ROUNDS, SECONDS, SERVER_CORE, Stand
+from upload_rows import UploadRows
 
 ONLY = set(os.environ.get("BENCH_ONLY", "").split())
 
@@ -29,16 +31,18 @@ def main() -> None:
     print(f"Machine: {machine()}")
     print(f"Each load: {SECONDS} s, {CONNECTIONS} connections, the median of {ROUNDS} rounds in turns.", flush=True)
     gateway, socketio, chat, fleet = GatewayRows(stand), SocketIORows(stand), ChatRows(stand), ChatFleet(stand)
+    media, uploads = MediaRows(stand), UploadRows(stand)
     # The import makes the rows of the gateway's other measures.
     of_postings = (gateway.starts, gateway.constant, gateway.posting_by_id, gateway.postings_list)
     of_chat = (chat.fan_out, chat.sends, chat.latency, chat.neighbour, fleet.idle, fleet.comeback, socketio.socketio)
-    known = {measure.__name__ for measure in (gateway.imports, *of_postings, *of_chat)}
+    of_media = (media.variants, media.documents, media.child_memory, uploads.upload_memory, uploads.uploads)
+    known = {measure.__name__ for measure in (gateway.imports, *of_postings, *of_chat, *of_media)}
     if ONLY - known:
         raise SystemExit(f"BENCH_ONLY knows no {' '.join(ONLY - known)}; there are {' '.join(sorted(known))}.")
     wanted = [measure for measure in of_postings if not ONLY or measure.__name__ in ONLY]
     if wanted or not ONLY or "imports" in ONLY:
         wanted.insert(0, gateway.imports)
-    wanted += [measure for measure in of_chat if not ONLY or measure.__name__ in ONLY]
+    wanted += [measure for measure in (*of_chat, *of_media) if not ONLY or measure.__name__ in ONLY]
     for measure in wanted:
         print(f"… {measure.__name__.replace('_', ' ')}", flush=True)
         measure()
