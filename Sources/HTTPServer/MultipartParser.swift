@@ -52,7 +52,7 @@ struct MultipartParser {
     /// Takes what arrived. Call `next()` until it says `needsMore` before feeding more.
     mutating func feed(_ bytes: [UInt8]) {
         if case .epilogue = state { return }
-        buffer.append(contentsOf: bytes)
+        if buffer.isEmpty { buffer = bytes } else { buffer.append(contentsOf: bytes) }
     }
 
     /// Call when the body is over and `next()` said `needsMore`.
@@ -169,9 +169,13 @@ struct MultipartParser {
         guard decided > 0 else { return .needsMore }
         let start = skipsLineEnd ? 2 : 0
         guard decided > start else { return .needsMore }
-        let data = Array(buffer[start..<decided])
-        buffer.removeFirst(decided)
         skipsLineEnd = false
+        // The piece goes on as it came, without what may be the boundary's beginning: of a large content nothing is
+        // copied, and one that waits to be written stands in memory once.
+        var data = buffer
+        buffer = Array(data[decided...])
+        data.removeLast(data.count - decided)
+        if start > 0 { data.removeFirst(start) }
         return .partData(data)
     }
 
@@ -197,10 +201,9 @@ struct MultipartParser {
 
     /// How many of the buffer's last bytes are a beginning of `mark`.
     private func tailThatMayBegin(_ mark: [UInt8]) -> Int {
-        var length = min(mark.count - 1, buffer.count)
-        while length > 0 {
-            if buffer[(buffer.count - length)...].elementsEqual(mark[..<length]) { return length }
-            length -= 1
+        let count = buffer.count
+        for start in max(0, count - mark.count + 1)..<count where buffer[start] == mark[0] {
+            if buffer[start...].elementsEqual(mark[..<(count - start)]) { return count - start }
         }
         return 0
     }

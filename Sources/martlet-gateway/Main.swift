@@ -13,7 +13,8 @@ enum Main {
     static func main() async {
         exit(
             await ServiceRunner.run("martlet-gateway") { context, environment in
-                let files = OffloadPool(name: "files", threads: 4, queueMax: 1024)
+                // Making a file durable holds its thread as long as the disk takes: others write meanwhile.
+                let files = OffloadPool(name: "files", threads: 8, queueMax: 1024)
                 Startup.verify(&environment)
                 let opened = StoreSettings.open(&environment, files: files, clock: context.clock)
                 let configuration = try GatewayConfiguration(&environment)
