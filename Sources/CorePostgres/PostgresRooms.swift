@@ -48,26 +48,6 @@ public struct PostgresRooms: RoomRepository {
         }
     }
 
-    public func roomIDs(of user: User.ID) async throws -> [Room.ID] {
-        try await mapped {
-            try await db.short.rows(
-                "SELECT room_id FROM room_members WHERE user_id = \(user.value) ORDER BY room_id"
-            ) { try Room.ID($0.get(0)) }
-        }
-    }
-
-    public func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool {
-        try await mapped {
-            try await db.short.first(
-                "SELECT 1::bigint FROM room_members WHERE room_id = \(room.value) AND user_id = \(user.value)"
-            ) { try $0.get(0, as: Int64.self) } != nil
-        }
-    }
-
-    public func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)] {
-        (try await members(of: [room])[room] ?? []).map { ($0.user, $0.lastReadSeq) }
-    }
-
     public func members(of rooms: [Room.ID]) async throws -> [Room.ID: [Room.Member]] {
         try await mapped {
             let rows = try await db.short.rows(
@@ -116,10 +96,6 @@ public struct PostgresRooms: RoomRepository {
     }
 
     // MARK: Marks, changes, wake-ups
-
-    public func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
-        try await markRead([ReadMark(room: room, user: user, seq: seq)], notify: nil).first.flatMap { $0 } != nil
-    }
 
     public func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?] {
         guard !marks.isEmpty else { return [] }
@@ -190,13 +166,6 @@ public struct PostgresRooms: RoomRepository {
     public func announce(_ hint: String) async throws {
         guard notify else { return }
         _ = try await mapped { try await db.write.execute("SELECT pg_notify('martlet_chat', \(hint))") }
-    }
-
-    public func pruneChanges(olderThan seconds: Int) async throws {
-        _ = try await mapped {
-            try await db.write.execute(
-                "DELETE FROM room_changes WHERE at < now() - make_interval(secs => \(seconds)::double precision)")
-        }
     }
 
     /// The last statement of a batch: wakes the other instances if there is anything to be read.

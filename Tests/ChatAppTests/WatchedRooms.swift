@@ -70,13 +70,6 @@ final class WatchedRooms: RoomRepository {
     ) async throws -> [Room.ID: LastMessages] {
         try await rooms(.texts).lastMessages(of: list, limitPerRoom: limitPerRoom, bytesPerRoom: bytesPerRoom)
     }
-    func roomIDs(of user: User.ID) async throws -> [Room.ID] { try await rooms().roomIDs(of: user) }
-    func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool {
-        try await rooms().isMember(user, of: room)
-    }
-    func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)] {
-        try await rooms().members(of: room)
-    }
     func members(of list: [Room.ID]) async throws -> [Room.ID: [Room.Member]] {
         try await rooms().members(of: list)
     }
@@ -99,13 +92,9 @@ final class WatchedRooms: RoomRepository {
     func unread(of user: User.ID, in list: [Room.ID]) async throws -> [Room.ID: Int] {
         try await rooms().unread(of: user, in: list)
     }
-    func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
-        try await rooms().markRead(room: room, user: user, seq: seq)
-    }
     func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?] {
         try await rooms().markRead(marks, notify: notify)
     }
     func changes(since bound: UInt64) async throws -> RoomChanges { try await rooms(.changes).changes(since: bound) }
     func announce(_ hint: String) async throws { try await rooms().announce(hint) }
-    func pruneChanges(olderThan seconds: Int) async throws { try await rooms().pruneChanges(olderThan: seconds) }
 }

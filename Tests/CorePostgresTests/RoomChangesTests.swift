@@ -27,6 +27,10 @@ struct ChangingRoom {
             (1...count).map { try draft(1, "fill-\($0)", .text("m\($0)", media: nil)) }, notify: nil)
     }
 
+    func mark(_ user: Int64, _ seq: Int64) async throws {
+        _ = try await rooms.markRead([ReadMark(room: Room.ID(1), user: User.ID(user), seq: seq)], notify: nil)
+    }
+
     func all() async throws -> [Message] {
         try await rooms.messages(after: [(Room.ID(1), 0)], limitPerRoom: 10_000)
     }

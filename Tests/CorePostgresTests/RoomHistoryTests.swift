@@ -87,7 +87,7 @@ struct RoomHistoryTests {
             _ = try await room.send(1, "e", .edit(3, "new"))
             _ = try await room.send(1, "d", .delete(4))
             _ = try await room.send(2, "own", .text("own", media: nil))
-            _ = try await room.rooms.markRead(room: Room.ID(1), user: User.ID(2), seq: 1)
+            try await room.mark(2, 1)
             let asked = [1, 2, 99].map { Room.ID($0) }
             #expect(try await room.rooms.unread(of: User.ID(2), in: asked) == [Room.ID(1): 2, Room.ID(2): 0])
             #expect(try await room.rooms.unread(of: User.ID(1), in: asked) == [Room.ID(1): 1])
@@ -95,7 +95,7 @@ struct RoomHistoryTests {
             let many = try (0..<120).map { try room.draft(1, "many-\($0)", .text("x", media: nil)) }
             _ = try await room.rooms.send(many, notify: nil)
             #expect(try await room.rooms.unread(of: User.ID(2), in: asked)[Room.ID(1)] == Room.unreadMax)
-            _ = try await room.rooms.markRead(room: Room.ID(1), user: User.ID(2), seq: .max)
+            try await room.mark(2, .max)
             #expect(try await room.rooms.unread(of: User.ID(2), in: asked)[Room.ID(1)] == 0)
         }
     }

@@ -14,10 +14,6 @@ public protocol RoomRepository: Sendable {
     func lastMessages(
         of rooms: [Room.ID], limitPerRoom: Int, bytesPerRoom: Int
     ) async throws -> [Room.ID: LastMessages]
-    /// The ids of all rooms of the user, for joining at `hello`.
-    func roomIDs(of user: User.ID) async throws -> [Room.ID]
-    func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool
-    func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)]
     /// Members of many rooms at once, for delivery.
     func members(of rooms: [Room.ID]) async throws -> [Room.ID: [Room.Member]]
     /// One transaction for all of them: rooms locked in id order, numbered without gaps, one `room_changes` row and at
@@ -36,16 +32,13 @@ public protocol RoomRepository: Sendable {
     /// How many texts of others, not deleted, each room has after the user's mark: counted to `unreadMax`, and among
     /// the first `unreadRowsMax` messages after the mark. Rooms that are not the user's are missing.
     func unread(of user: User.ID, in rooms: [Room.ID]) async throws -> [Room.ID: Int]
-    /// Moves the read mark forward, never back and not beyond the last message. False when not a member.
-    func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool
-    /// As above for many, as one change.
+    /// Moves read marks forward, never back and not beyond the last message, all as one change.
     /// - Returns: for each, where the mark stands now; nil for who is no member.
     func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?]
     /// What changed since a bound of transactions, and the next bound. `UInt64.max` asks for the bound alone.
     func changes(since bound: UInt64) async throws -> RoomChanges
     /// Wakes the other instances with a hint and nothing in the database. For what may be lost.
     func announce(_ hint: String) async throws
-    func pruneChanges(olderThan seconds: Int) async throws
 }
 
 extension Room {
