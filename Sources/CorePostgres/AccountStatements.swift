@@ -4,10 +4,12 @@ import Postgres
 
 /// What several repositories do with mails and tokens of accounts, as parts of their own transactions.
 enum AccountStatements {
-    /// Who asks for mails to one address takes turns, so that the limit holds; goes before `ask`. The first number
-    /// keeps these locks apart from others.
+    /// The first number of the advisory locks of `takeTurns`: it keeps them apart from others.
+    private static let turnsLock: Int64 = 7409
+
+    /// Who asks for mails to one address takes turns, so that the limit holds; goes before `ask`.
     static func takeTurns(_ address: String) -> SQL {
-        "SELECT pg_advisory_xact_lock(7409, hashtext(\(address)::text))"
+        "SELECT pg_advisory_xact_lock(\(turnsLock)::bigint::int, hashtext(\(address)::text))"
     }
 
     /// Writes a mail and its work item, unless the address has had its mails of this kind and hour. Affects one row, or

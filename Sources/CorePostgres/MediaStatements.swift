@@ -5,11 +5,13 @@ import Postgres
 enum MediaStatements {
     /// Storage keys that one `delete_files` item names at most: a big posting's CVs are deleted by several items.
     static let keysPerItemMax = 500
+    /// The first number of the advisory locks of `takeTurns`: it keeps them apart from others.
+    private static let turnsLock: Int64 = 7410
 
     /// Before `insert`, as a statement of its own: new files of one person take turns, so that each sees what the ones
     /// before it have taken. Whoever also locks rows does so before.
     static func takeTurns(_ owner: User.ID) -> SQL {
-        "SELECT pg_advisory_xact_lock(7410, hashint8(\(owner)))"
+        "SELECT pg_advisory_xact_lock(\(turnsLock)::bigint::int, hashint8(\(owner)))"
     }
 
     /// A row for a file that is in the object store; gives its id, or nothing when that would be more than the owner

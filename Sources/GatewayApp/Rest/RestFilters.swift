@@ -210,9 +210,7 @@ extension RestQueryReader {
     }
 
     private func flag(_ value: QueryTree, _ path: [String]) throws(AppError) -> Bool {
-        guard case .text(let text) = value, let flag = RestValue.boolean(text) else {
-            throw .query(path, "Expected one of \"t\",\"1\",\"true\",\"false\",\"0\",\"f\".")
-        }
-        return flag
+        guard case .text(let text) = value else { throw RestValue.noFlag(path) }
+        return try RestValue.flag(text, path)
     }
 }

@@ -14,6 +14,17 @@ enum RestValue {
         }
     }
 
+    /// - Throws: `noFlag` for anything that is no truth.
+    static func flag(_ text: String, _ path: [String]) throws(AppError) -> Bool {
+        guard let flag = boolean(text) else { throw noFlag(path) }
+        return flag
+    }
+
+    /// In Strapi's words.
+    static func noFlag(_ path: [String]) -> AppError {
+        .query(path, "Expected one of \"t\",\"1\",\"true\",\"false\",\"0\",\"f\".")
+    }
+
     static func trimmed(_ text: some StringProtocol) -> String { text.trimmingCharacters(in: .whitespaces) }
 
     /// - Throws: `invalid` when the text is no value of the type.
@@ -27,10 +38,7 @@ enum RestValue {
             guard let number = DecimalText.double(text) else { throw .query(path, "Expected a number.") }
             return .number(number)
         case .boolean:
-            guard let flag = boolean(text) else {
-                throw .query(path, "Expected one of \"t\",\"1\",\"true\",\"false\",\"0\",\"f\".")
-            }
-            return .boolean(flag)
+            return .boolean(try flag(text, path))
         case .date:
             guard let date = date(text) else {
                 throw .query(path, "Expected a time such as 2027-01-31T12:00:00Z, a date, or milliseconds.")

@@ -58,7 +58,7 @@ enum Lever {
         var html = try fields.text("description")
         if html.isEmpty { html = SafeHTML.fromPlainText(try fields.text("descriptionPlain")) }
         for part in try fields.objects("lists") {
-            html += "<h2>\(SourceHTML.escaped(try part.text("text")))</h2><ul>\(try part.text("content"))</ul>"
+            html += "<h2>\(SafeHTML.escaped(try part.text("text")))</h2><ul>\(try part.text("content"))</ul>"
         }
         html += try fields.text("additional")
         guard html.isEmpty else { return html }

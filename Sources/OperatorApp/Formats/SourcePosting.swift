@@ -124,17 +124,10 @@ enum SourceHTML {
         }
     }
 
-    /// Text as HTML. For the words we put around what a source says.
-    static func escaped(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 == 0x26 || $0 == 0x3C || $0 == 0x3E || $0 == 0x22 }) else { return text }
-        return text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-            .replacing("\"", with: "&quot;")
-    }
-
-    static func paragraph(_ text: String) -> String { text.isEmpty ? "" : "<p>\(escaped(text))</p>" }
+    static func paragraph(_ text: String) -> String { text.isEmpty ? "" : "<p>\(SafeHTML.escaped(text))</p>" }
 
     static func list(_ items: [String]) -> String {
-        items.isEmpty ? "" : "<ul>" + items.map { "<li>\(escaped($0))</li>" }.joined() + "</ul>"
+        items.isEmpty ? "" : "<ul>" + items.map { "<li>\(SafeHTML.escaped($0))</li>" }.joined() + "</ul>"
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import SafeHTML
 
 /// A row of the usajobs.gov archive. It has facts only; the description is written from them.
 enum USAJobs {
@@ -29,7 +30,7 @@ enum USAJobs {
         let closed = try fields.text("close_date")
         if opens != nil, closes != nil { facts.append("Open from \(opened) to \(closed).") }
         html += SourceHTML.paragraph(facts.joined(separator: " "))
-        if !url.isEmpty { html += "<p><a href=\"\(SourceHTML.escaped(url))\">The announcement on USAJOBS</a></p>" }
+        if !url.isEmpty { html += "<p><a href=\"\(SafeHTML.escaped(url))\">The announcement on USAJOBS</a></p>" }
 
         return SourcePosting(
             source: "usajobs", externalID: try fields.key("control_number"),
