@@ -9,6 +9,7 @@ import smtplib
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,14 +38,15 @@ def ask(url: str, statement: str) -> str:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, int]]:
+def cluster() -> Iterator[tuple[str, int]]:
     """A folder and a free port for ops/scripts/postgres."""
-    # pytest's folders are closed to other users, and root's cluster belongs to the user postgres.
-    for parent in [tmp_path, *tmp_path.parents][:3]:
-        parent.chmod(parent.stat().st_mode | 0o011)
-    folder = str(tmp_path / "cluster")
-    yield folder, free_ports(1)[0]
-    run(str(SCRIPTS / "postgres"), "remove", folder)
+    # Not one of pytest's: another pytest of this machine closes their common folder to other users as it starts, and
+    # root's cluster belongs to the user postgres, who would lose his files in the middle of a test.
+    with tempfile.TemporaryDirectory(prefix="martlet-cluster-") as own:
+        Path(own).chmod(0o711)
+        folder = f"{own}/cluster"
+        yield folder, free_ports(1)[0]
+        run(str(SCRIPTS / "postgres"), "remove", folder)
 
 
 def test_postgres_survives_a_kill_and_is_not_started_twice(cluster: tuple[str, int]) -> None:

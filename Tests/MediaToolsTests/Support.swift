@@ -35,6 +35,21 @@ final class Scratch {
     }
 }
 
+/// A processor with a folder of its own for the files that it is given.
+struct DocumentReader {
+    let scratch: Scratch
+    let processor: MediaProcessor
+
+    init() throws {
+        scratch = try Scratch()
+        processor = try MediaProcessor()
+    }
+
+    func process(_ bytes: [UInt8]) throws -> MediaAnswer {
+        processor.process(try scratch.request(try scratch.file("input", bytes)))
+    }
+}
+
 extension MediaAnswer {
     var image: MediaImage? { if case .image(let image) = self { image } else { nil } }
     var document: MediaDocument? { if case .document(let document) = self { document } else { nil } }

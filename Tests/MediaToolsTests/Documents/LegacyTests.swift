@@ -4,17 +4,12 @@ import Testing
 @testable import MediaTools
 
 @Suite("The text of DOC, RTF and plain text", .serialized) struct LegacyTests {
-    let scratch: Scratch
-    let processor: MediaProcessor
+    let reader: DocumentReader
+    private var scratch: Scratch { reader.scratch }
 
-    init() throws {
-        scratch = try Scratch()
-        processor = try MediaProcessor()
-    }
+    init() throws { reader = try DocumentReader() }
 
-    private func process(_ bytes: [UInt8]) throws -> MediaAnswer {
-        processor.process(try scratch.request(try scratch.file("input", bytes)))
-    }
+    private func process(_ bytes: [UInt8]) throws -> MediaAnswer { try reader.process(bytes) }
 
     @Test("a DOC gives both kinds of pieces, without what fields do, cells and pages as they are")
     func doc() throws {
@@ -84,7 +79,7 @@ import Testing
         ]
         for file in files {
             let request = try scratch.request(try scratch.file("input", file), limits: limits)
-            let document = try #require(processor.process(request).document)
+            let document = try #require(reader.processor.process(request).document)
             #expect(document.textOutcome == .cut && document.text == "abcdŁ", "\(document.type)")
         }
     }

@@ -4,17 +4,12 @@ import Testing
 @testable import MediaTools
 
 @Suite("The text of DOCX and ODT", .serialized) struct OfficeTests {
-    let scratch: Scratch
-    let processor: MediaProcessor
+    let reader: DocumentReader
+    private var scratch: Scratch { reader.scratch }
 
-    init() throws {
-        scratch = try Scratch()
-        processor = try MediaProcessor()
-    }
+    init() throws { reader = try DocumentReader() }
 
-    private func process(_ bytes: [UInt8]) throws -> MediaAnswer {
-        processor.process(try scratch.request(try scratch.file("input", bytes)))
-    }
+    private func process(_ bytes: [UInt8]) throws -> MediaAnswer { try reader.process(bytes) }
 
     private func word(_ file: WordFile) throws -> MediaDocument {
         let answer = try process(file.bytes(in: scratch))
