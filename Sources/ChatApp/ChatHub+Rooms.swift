@@ -8,75 +8,46 @@ extension ChatHub {
 
     /// Their rooms may have changed.
     func refresh(_ ids: [User.ID]) {
-        for id in ids where users[id] != nil { stale.insert(id) }
+        for id in ids where users[id] != nil { reads.insert(id) }
         load()
     }
 
     /// The members of a room as they are now.
     func membersChanged(_ room: Room.ID, _ members: Set<User.ID>) {
-        if isLoading { membersMeanwhile[room] = members }
-        var changed: [User.ID] = []
-        for id in members {
-            if let user = users[id], !user.rooms.contains(room) { changed.append(id) }
-        }
-        for id in rooms[room]?.users.keys ?? [:].keys where !members.contains(id) { changed.append(id) }
-        refresh(changed)
+        let here = rooms[room]?.users ?? [:]
+        refresh(
+            reads.membersChanged(room, members, here: here.keys) { id in
+                users[id].map { !$0.rooms.contains(room) } ?? false
+            })
     }
 
-    /// Those who greet while a read is under way are served by the next one together: a thousand clients that come back
-    /// at once cost a few statements.
     func load() {
-        guard !isLoading, !arriving.isEmpty || !stale.isEmpty else { return }
-        isLoading = true
+        guard !reads.isUnderWay, reads.hasDue else { return }
+        reads.isUnderWay = true
         _ = Task(executorPreference: loop) { await self.loadAll() }
     }
 
     private func loadAll() async {
-        while !arriving.isEmpty || !stale.isEmpty {
-            let batch = takeBatch()
-            membersMeanwhile = [:]
+        while reads.hasDue {
+            let batch = reads.take(max: Self.loadMax) { $0.user?.id }
             do {
                 let lists = try await parts.rooms.rooms(
                     of: batch.users, limitPerUser: limits.roomsPerUserMax)
                 for user in batch.users { apply(lists[user] ?? [], to: user) }
                 for socket in batch.sockets { greet(socket) { lists[$0] ?? [] } }
                 for user in batch.users where users[user] != nil {
-                    let isOld = lists[user]?.contains { membersMeanwhile[$0.id]?.contains(user) == false } ?? false
-                    if isOld { stale.insert(user) }
+                    reads.applied((lists[user] ?? []).lazy.map(\.id), of: user)
                 }
             } catch {
                 for socket in batch.sockets {
                     close(socket, .tryAgainLater, "The service is not available for the moment.")
                 }
                 // The tick tries again for those who are connected.
-                for user in batch.users where users[user] != nil { stale.insert(user) }
+                for user in batch.users where users[user] != nil { reads.insert(user) }
                 break
             }
         }
-        isLoading = false
-        membersMeanwhile = [:]
-    }
-
-    private func takeBatch() -> (users: [User.ID], sockets: [HubSocket]) {
-        var ids: Set<User.ID> = []
-        var sockets: [HubSocket] = []
-        var rest: [HubSocket] = []
-        for socket in arriving {
-            guard let id = socket.user?.id else { continue }
-            if ids.contains(id) || ids.count < Self.loadMax {
-                ids.insert(id)
-                sockets.append(socket)
-            } else {
-                rest.append(socket)
-            }
-        }
-        arriving = rest
-        for id in stale {
-            guard ids.count < Self.loadMax else { break }
-            ids.insert(id)
-        }
-        stale.subtract(ids)
-        return (Array(ids), sockets)
+        reads.ended()
     }
 
     /// The user's rooms as they are now: those that are new are followed, those that are gone are left.

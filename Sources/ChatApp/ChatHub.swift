@@ -39,12 +39,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     /// Numbers what the feed is asked to follow.
     var holds = 0
 
-    /// Sockets whose rooms are to be read, and users whose rooms may have changed.
-    var arriving: [HubSocket] = []
-    var stale: Set<User.ID> = []
-    var isLoading = false
-    /// Members of rooms that were told while a list was read, which may be older.
-    var membersMeanwhile: [Room.ID: Set<User.ID>] = [:]
+    var reads = RoomReads<HubSocket>()
     /// Sockets and rooms that are behind.
     var behind: [BehindEntry] = []
     var isCatchingUp = false
@@ -164,7 +159,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         guard user.sockets.isEmpty else { return }
         let left = Array(user.rooms)
         users[user.id] = nil
-        stale.remove(user.id)
+        reads.remove(user.id)
         let (id, index) = (user.id, index)
         parts.feed.post { $0.disconnect(id, hub: index) }
         leave(user, left)
@@ -277,7 +272,7 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         }
         user.sockets.append(socket)
         socket.user = user
-        arriving.append(socket)
+        reads.arriving.append(socket)
         load()
     }
 

@@ -77,8 +77,7 @@ public final class ChatService: Sendable {
         self.socketIOHubs = socketIOHubs
         engine = EngineServer(
             instance: instance, loops: loops, limits: limits, trusted: trusted, addresses: addresses, passOn: passOn,
-            random: random,
-            log: log, metrics: metrics, delegate: { socketIOHubs[$0.index] })
+            random: random, log: log, metrics: metrics, delegate: { socketIOHubs[$0.index] })
         guardian.onEnd { ended in
             for hub in hubs { hub.post { $0.end(ended) } }
             for hub in socketIOHubs { hub.post { $0.end(ended) } }

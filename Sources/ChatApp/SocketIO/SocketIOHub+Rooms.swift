@@ -15,18 +15,16 @@ extension SocketIOHub {
 
     /// Their rooms may have changed.
     func refresh(_ ids: [User.ID]) {
-        for id in ids where users[id] != nil { stale.insert(id) }
+        for id in ids where users[id] != nil { reads.insert(id) }
         read()
     }
 
     func membersChanged(_ room: Room.ID, _ members: Set<User.ID>) {
-        if isReading { membersMeanwhile[room] = members }
-        var changed: [User.ID] = []
-        for id in members {
-            if let user = users[id], user.rooms[room] == nil { changed.append(id) }
-        }
-        for id in rooms[room]?.users.keys ?? [:].keys where !members.contains(id) { changed.append(id) }
-        refresh(changed)
+        let here = rooms[room]?.users ?? [:]
+        refresh(
+            reads.membersChanged(room, members, here: here.keys) { id in
+                users[id].map { $0.rooms[room] == nil } ?? false
+            })
     }
 
     /// The feed follows these rooms for us, and delivers from these positions on.
@@ -69,26 +67,21 @@ extension SocketIOHub {
     // MARK: Reading
 
     func read() {
-        guard !isReading, !arriving.isEmpty || !stale.isEmpty || !unread.isEmpty,
-            loop.nowMilliseconds >= readsAgainAt
-        else { return }
-        isReading = true
+        guard !reads.isUnderWay, reads.hasDue || !unread.isEmpty, loop.nowMilliseconds >= readsAgainAt else { return }
+        reads.isUnderWay = true
         _ = Task(executorPreference: loop) { await self.readAll() }
     }
 
     private func readAll() async {
-        while !arriving.isEmpty || !stale.isEmpty || !unread.isEmpty {
+        while reads.hasDue || !unread.isEmpty {
             let batch = takeBatch()
-            membersMeanwhile = [:]
             do {
                 if !batch.users.isEmpty {
                     let lists = try await parts.rooms.activeRooms(
                         of: batch.users, limitPerUser: limits.roomsPerUserMax)
                     for id in batch.users { apply(lists[id], to: id) }
                     for id in batch.users where users[id] != nil {
-                        let isOld =
-                            lists[id]?.contains { membersMeanwhile[$0.id]?.contains(id) == false } ?? false
-                        if isOld { stale.insert(id) }
+                        reads.applied((lists[id] ?? []).lazy.map(\.id), of: id)
                     }
                 }
                 while !unread.isEmpty { try await readTexts() }
@@ -101,8 +94,7 @@ extension SocketIOHub {
                 break
             }
         }
-        isReading = false
-        membersMeanwhile = [:]
+        reads.ended()
         flushSoon()
     }
 
@@ -113,26 +105,13 @@ extension SocketIOHub {
     }
 
     private func takeBatch() -> Batch {
-        var ids: Set<User.ID> = []
-        var sockets: [SocketIOSocket] = []
-        var rest: [SocketIOSocket] = []
-        for socket in arriving where self.sockets[socket.number] === socket {
-            if ids.contains(socket.user.id) || ids.count < Self.usersMax {
-                ids.insert(socket.user.id)
-                sockets.append(socket)
-            } else {
-                rest.append(socket)
-            }
+        let (users, sockets) = reads.take(max: Self.usersMax) {
+            self.sockets[$0.number] === $0 ? $0.user.id : nil
         }
-        arriving = rest
-        for id in stale {
-            guard ids.count < Self.usersMax else { break }
-            ids.insert(id)
-        }
-        stale.subtract(ids)
-        let acts = waitingActs.filter { self.sockets[$0.socket].map { ids.contains($0.user.id) } ?? true }
-        waitingActs.removeAll { self.sockets[$0.socket].map { ids.contains($0.user.id) } ?? true }
-        return Batch(users: Array(ids), sockets: sockets, acts: acts)
+        let read = Set(users)
+        let acts = waitingActs.filter { self.sockets[$0.socket].map { read.contains($0.user.id) } ?? true }
+        waitingActs.removeAll { self.sockets[$0.socket].map { read.contains($0.user.id) } ?? true }
+        return Batch(users: users, sockets: sockets, acts: acts)
     }
 
     /// The tick tries again for those who are connected.
@@ -142,7 +121,7 @@ extension SocketIOHub {
         for waiting in batch.acts {
             if let socket = sockets[waiting.socket] { fail(socket, waiting.act.room, Self.away, waiting.ack) }
         }
-        for id in batch.users where users[id] != nil { stale.insert(id) }
+        for id in batch.users where users[id] != nil { reads.insert(id) }
     }
 
     /// The user's rooms as they are now: those that are new are followed, those that are gone are left.

@@ -23,15 +23,11 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
     var users: [User.ID: SocketIOUser] = [:]
     var rooms: [Room.ID: SocketIORoom] = [:]
 
-    /// Sockets whose rooms are to be read, users whose rooms may have changed, acts that wait for that.
-    var arriving: [SocketIOSocket] = []
-    var stale: Set<User.ID> = []
+    var reads = RoomReads<SocketIOSocket>()
+    /// Acts that wait for their users' rooms.
     var waitingActs: [WaitingAct] = []
     /// Rooms whose texts are to be read.
     var unread: Set<Room.ID> = []
-    var isReading = false
-    /// Members of rooms that were told while a list was read, which may be older.
-    var membersMeanwhile: [Room.ID: Set<User.ID>] = [:]
     /// Milliseconds of the loop's clock before which the database is not asked again.
     var readsAgainAt: UInt64 = 0
 
@@ -135,7 +131,7 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
             parts.feed.post { $0.connect(id, hub: place) }
         }
         user.sockets.append(socket)
-        arriving.append(socket)
+        reads.arriving.append(socket)
         startTicking()
         read()
     }
@@ -166,7 +162,7 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
         user.sockets.removeAll { $0 === socket }
         guard user.sockets.isEmpty else { return }
         users[user.id] = nil
-        stale.remove(user.id)
+        reads.remove(user.id)
         let (id, place, left) = (user.id, place, Array(user.rooms.keys))
         parts.feed.post { $0.disconnect(id, hub: place) }
         leave(user, left)
