@@ -36,12 +36,15 @@ struct PresencePureTests {
             let batch = ledger.take(max: Int.random(in: 1...4, using: &random))
             let isWritten = Bool.random(using: &random)
             if isWritten { perform(batch) }
+            // Or a lease is written for it that is for those who have nobody there.
+            if isWritten, ledger.isEmpty(after: batch) { #expect(rows.isEmpty) }
             // Others delete us while the answer is on its way.
             if Int.random(in: 0..<10, using: &random) == 0 {
                 rows = []
                 ledger.forget()
             }
             if isWritten, Bool.random(using: &random) { ledger.done(batch) } else { ledger.failed(batch) }
+            if ledger.isEmpty() { #expect(rows.isEmpty) }
         }
         while ledger.hasDue {
             let batch = ledger.take(max: 3)
@@ -66,6 +69,38 @@ struct PresencePureTests {
         #expect(ledger.isDue(user(1)))
         ledger.done(batch)
         #expect(ledger.take(max: 10).offline == [user(1)])
+    }
+
+    @Test("who has left is there until that is written")
+    func ledgerIsEmpty() {
+        var ledger = PresenceLedger()
+        ledger.came(user(1))
+        #expect(!ledger.isEmpty())
+        ledger.done(ledger.take(max: 10))
+        ledger.left(user(1))
+        #expect(!ledger.isEmpty())
+        let batch = ledger.take(max: 10)
+        #expect(!ledger.isEmpty() && ledger.isEmpty(after: batch))
+        ledger.came(user(1))
+        #expect(!ledger.isEmpty(after: batch))
+        ledger.left(user(1))
+        ledger.failed(batch)
+        #expect(!ledger.isEmpty())
+        ledger.done(ledger.take(max: 10))
+        #expect(ledger.isEmpty() && ledger.isEmpty(after: ledger.take(max: 10)))
+    }
+
+    @Test("who became a member before a second one began to watch is told to the first one too")
+    func newMemberOfSecondRead() {
+        var watch = PresenceWatch()
+        watch.watch(room, hub: 0)
+        watch.read(room, [user(1)], version: watch.version(of: room))
+        #expect(watch.learn(user(1), isOnline: true, quietly: true) == nil)
+        watch.watch(room, hub: 1)
+        watch.read(room, [user(1), user(2)], version: watch.version(of: room))
+        #expect(watch.learn(user(1), isOnline: true, quietly: true) == nil)
+        let event = watch.learn(user(2), isOnline: true, quietly: true)
+        #expect(event?.isOnline == true && event?.hubs.contains(0) == true)
     }
 
     @Test("each change of a watched member is told once, to the hubs that watch")

@@ -6,9 +6,12 @@ extension PresenceFeed {
     var hintOfAll: String? { notify ? WakeHint.text(sender: sender, users: nil) : nil }
 
     /// A process whose lock is held needs no lease: what is written is gone when the lock is.
-    private var leaseSeconds: Int {
+    /// Nor may it have a long one while it has users there, though they have left: it may be killed before that is
+    /// written.
+    /// - Parameter batch: what is written with it.
+    private func leaseSeconds(with batch: PresenceLedger.Batch? = nil) -> Int {
         if holdsLock { return 0 }
-        return ledger.connected.isEmpty ? limits.idleLeaseSeconds : limits.leaseSeconds
+        return ledger.isEmpty(after: batch) ? limits.idleLeaseSeconds : limits.leaseSeconds
     }
 
     // MARK: Users
@@ -34,7 +37,7 @@ extension PresenceFeed {
         var isWritten = false
         do {
             isKnown = try await presence.write(
-                process, online: batch.online, offline: batch.offline, lease: leaseSeconds,
+                process, online: batch.online, offline: batch.offline, lease: leaseSeconds(with: batch),
                 notify: notify ? WakeHint.text(sender: sender, users: batch.online + batch.offline) : nil)
             isWritten = isKnown
             writes.add()
@@ -97,10 +100,13 @@ extension PresenceFeed {
         case .here(let state):
             isKnown = true
             holdsLock = state.isLocked
-            guard !holdsLock, state.leaseSeconds < Double(leaseSeconds) * 0.7 else { return }
-            try await presence.renew(process, lease: leaseSeconds)
+            let lease = leaseSeconds()
+            // A longer one was written before somebody came.
+            let fits = Double(lease) * 0.7...Double(lease)
+            guard !holdsLock, !fits.contains(state.leaseSeconds) else { return }
+            try await presence.renew(process, lease: lease)
         case .missing:
-            isKnown = try await presence.start(process, lease: leaseSeconds, takesName: false, notify: hintOfAll)
+            isKnown = try await presence.start(process, lease: leaseSeconds(), takesName: false, notify: hintOfAll)
             // It ended meanwhile, and its row was deleted before it was written.
             guard isRunning else { return try await presence.stop(process, notify: hintOfAll) }
             guard isKnown else { return }

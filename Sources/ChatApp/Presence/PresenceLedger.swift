@@ -18,6 +18,12 @@ struct PresenceLedger {
     /// Which row of the process `written` is about: one that others deleted took its users with it.
     private var epoch = 0
 
+    /// Whether the database has no users of this process: as it is, or once a batch has been written.
+    func isEmpty(after batch: Batch? = nil) -> Bool {
+        guard connected.isEmpty, batch?.online.isEmpty ?? true else { return false }
+        return written.union(unsure).isSubset(of: batch?.offline ?? [])
+    }
+
     var hasDue: Bool { !due.isEmpty }
     func isDue(_ user: User.ID) -> Bool { due.contains(user) }
 

@@ -52,7 +52,8 @@ struct PresenceWatch {
     /// The members of a room as they were read for those who begin to watch it, and who will be told who is online.
     mutating func read(_ room: Room.ID, _ members: [User.ID], version: Int?) {
         guard let watched = rooms[room], watched.version == version else { return }
-        set(room, members, isOnline: nil)
+        // Others may watch it already, and have been told of the members before: whoever is new is news to them.
+        set(room, members, isOnline: watched.version == 0 ? nil : false)
     }
 
     /// The members of a room as they are now.
@@ -70,6 +71,7 @@ struct PresenceWatch {
         rooms[room]?.members = members
         for user in members {
             users[user, default: WatchedUser(isOnline: isOnline)].rooms.insert(room)
+            if users[user]?.isOnline == nil { users[user]?.isOnline = isOnline }
         }
         for user in Set(before).subtracting(members) { release(user, room) }
     }
