@@ -8,8 +8,8 @@ struct LaneContext {
     let executed: Counter
     let random: @Sendable () -> Double
     let log: @Sendable (PostgresEvent) -> Void
-    /// Gives a lane's connection parameters, now or after the host's name was looked up.
-    let parameters: (LaneKind, @escaping (Result<[(keyword: String, value: String)], any Error>) -> Void) -> Void
+    /// Says where a lane's connection goes, now or after the host's name was looked up.
+    let attempt: (LaneKind, @escaping (Result<Resolver.Attempt, any Error>) -> Void) -> Void
     /// Someone waits, so the clock must be looked at.
     let startTicking: () -> Void
 }
@@ -51,20 +51,21 @@ final class ChannelSet {
     func grow() {
         guard !isClosed, !isOpening, retry == nil, channels.count < channelsMax else { return }
         isOpening = true
-        context.parameters(lane) { [weak self] result in
+        context.attempt(lane) { [weak self] result in
             guard let self, !isClosed else { return }
             switch result {
-            case .success(let parameters): open(parameters)
+            case .success(let attempt): open(attempt)
             case .failure(let error): failed("\(error)")
             }
         }
     }
 
-    private func open(_ parameters: [(keyword: String, value: String)]) {
+    private func open(_ attempt: Resolver.Attempt) {
         let events = Channel.Events(
             ready: { [unowned self] channel in
                 if let reason = foreign(channel) { return channel.lose(reason) }
                 isOpening = false
+                if let raw = channel.connection.raw { attempt.succeeded(raw) }
                 context.log(PostgresEvent(.connected, lane))
                 onReady()
             },
@@ -74,10 +75,13 @@ final class ChannelSet {
                 backoff.reset()
                 onProgress()
             },
-            lost: { [unowned self] in lost($0, $1, $2) })
+            lost: { [unowned self] channel, reason, actions in
+                if !channel.hasAnswered { attempt.failed() }
+                lost(channel, reason, actions)
+            })
         let channel = Channel(on: context.loop, pipeline: pipeline(), executed: context.executed, events: events)
         channels.append(channel)
-        channel.open(parameters, milliseconds: UInt64(context.configuration.connectMilliseconds))
+        channel.open(attempt.parameters, milliseconds: context.configuration.connectMilliseconds(attempt))
     }
 
     /// Why the session is not as its start-up options would have it: a pooler has dropped them.

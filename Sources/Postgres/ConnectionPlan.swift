@@ -5,6 +5,16 @@ enum LaneKind: String, Sendable {
     case short, long, write, leased, listen
 }
 
+/// One address of a server.
+struct Target: Sendable, Equatable {
+    /// A name, a numeric address, or a socket's folder.
+    let host: String
+    /// Numeric; empty where `host` needs no look-up.
+    let address: String
+    /// Empty for the usual one.
+    let port: String
+}
+
 /// libpq's parameters for each lane, with host names looked up.
 struct ConnectionPlan: Sendable {
     private let configuration: PostgresConfiguration
@@ -47,27 +57,41 @@ struct ConnectionPlan: Sendable {
         return inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1
     }
 
-    /// The parameters with every name replaced by its addresses, in order; names stay beside them for TLS. Blocks.
-    func resolved() throws -> [String: String] {
-        guard needsResolving else { return base }
-        let ports = (base["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        var names: [String] = []
-        var addresses: [String] = []
-        var targets: [String] = []
+    /// Every server of the list with its addresses, in order; names stay beside them for TLS. Blocks.
+    ///
+    /// A name that is not known is left out while there are others: that of a machine which is gone may be gone too.
+    /// - Throws: `PostgresConfigurationError` when no name is known.
+    func resolved() throws -> [Target] {
+        let ports = list("port")
+        if base["hostaddr"] != nil || !needsResolving { return targets(ports) }
+        var found: [Target] = []
+        var failure: (any Error)?
         for (index, host) in hosts.enumerated() {
             let port = ports.count == 1 ? ports[0] : (index < ports.count ? ports[index] : "")
-            let found = host.isEmpty || Self.isSocket(host) ? [""] : try Self.addresses(of: host)
-            for address in found {
-                names.append(host)
-                addresses.append(address)
-                targets.append(port)
+            do {
+                let addresses = host.isEmpty || Self.isSocket(host) ? [""] : try Self.addresses(of: host)
+                found += addresses.map { Target(host: host, address: $0, port: port) }
+            } catch {
+                failure = error
             }
         }
-        var parameters = base
-        parameters["host"] = names.joined(separator: ",")
-        parameters["hostaddr"] = addresses.joined(separator: ",")
-        if base["port"] != nil { parameters["port"] = targets.joined(separator: ",") }
-        return parameters
+        if found.isEmpty, let failure { throw failure }
+        return found
+    }
+
+    private func list(_ keyword: String) -> [String] {
+        (base[keyword] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private func targets(_ ports: [String]) -> [Target] {
+        let addresses = base["hostaddr"] == nil ? [] : list("hostaddr")
+        let count = max(hosts.count, addresses.count)
+        return (0..<count).map { index in
+            Target(
+                host: index < hosts.count ? hosts[index] : "",
+                address: index < addresses.count ? addresses[index] : "",
+                port: ports.count == 1 ? ports[0] : (index < ports.count ? ports[index] : ""))
+        }
     }
 
     private static func addresses(of host: String) throws -> [String] {
@@ -91,9 +115,20 @@ struct ConnectionPlan: Sendable {
         return found
     }
 
-    /// Adds what a lane asks of its sessions.
-    func parameters(_ resolved: [String: String], for lane: LaneKind) -> [(keyword: String, value: String)] {
-        var parameters = resolved
+    /// What connecting takes, with what a lane asks of its sessions.
+    /// - Parameter targets: in the order in which they are to be tried.
+    func parameters(_ targets: [Target], for lane: LaneKind) -> [(keyword: String, value: String)] {
+        var parameters = base
+        if base["host"] != nil || base["hostaddr"] != nil {
+            parameters["host"] = targets.map(\.host).joined(separator: ",")
+            let isAddressed = targets.contains { !$0.address.isEmpty }
+            parameters["hostaddr"] = isAddressed ? targets.map(\.address).joined(separator: ",") : nil
+            if base["port"] != nil { parameters["port"] = targets.map(\.port).joined(separator: ",") }
+        }
+        // Our own read-only lanes are not what "read-write" means to pass by.
+        if !configuration.isPooled, lane == .short || lane == .long, base["target_session_attrs"] == "read-write" {
+            parameters["target_session_attrs"] = "primary"
+        }
         parameters["application_name"] = "\(configuration.applicationName)/\(lane.rawValue)"
         if !configuration.isPooled {
             let own = settings(for: lane).map { "-c \($0.name)=\(Self.escape($0.value))" }

@@ -152,26 +152,31 @@ actor ListenerLoop {
     }
 
     private func open() {
-        if let plan = resolver.ready { return connect(plan) }
+        if let attempt = resolver.ready(for: .listen) { return connect(attempt) }
         Task {
             do {
-                connect(try await resolver.resolve())
+                connect(try await resolver.resolve(for: .listen))
             } catch {
                 lost("\(error)")
             }
         }
     }
 
-    private func connect(_ plan: Resolver.Resolved) {
+    private func connect(_ attempt: Resolver.Attempt) {
         guard !isStopped else { return }
         let connection = Connection(on: loop)
         self.connection = connection
         failure = nil
-        connection.onReady = { self.sendListen() }
+        connection.onReady = {
+            if let raw = self.connection?.raw { attempt.succeeded(raw) }
+            self.sendListen()
+        }
         connection.onInput = { self.drain() }
-        connection.onLost = { self.lost($0) }
-        connection.open(
-            plan.parameters(for: .listen), milliseconds: UInt64(configuration.connectMilliseconds))
+        connection.onLost = { reason in
+            if !self.isListening { attempt.failed() }
+            self.lost(reason)
+        }
+        connection.open(attempt.parameters, milliseconds: configuration.connectMilliseconds(attempt))
     }
 
     private func sendListen() {

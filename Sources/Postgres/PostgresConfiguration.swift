@@ -82,7 +82,30 @@ public struct PostgresConfiguration: Sendable {
             if let value = option.pointee.val { parameters[String(cString: keyword)] = String(cString: value) }
             option += 1
         }
+        try checkServers(parameters)
         return parameters
+    }
+
+    /// What libpq would say only when it connects, or not at all: a service on a standby can read, and nothing else.
+    private static func checkServers(_ parameters: [String: String]) throws(PostgresConfigurationError) {
+        func count(_ keyword: String) -> Int {
+            guard let list = parameters[keyword], !list.isEmpty else { return 0 }
+            return list.split(separator: ",", omittingEmptySubsequences: false).count
+        }
+        let servers = max(count("host"), count("hostaddr"), 1)
+        guard count("port") <= 1 || count("port") == servers else {
+            throw PostgresConfigurationError("it names \(count("port")) ports for \(servers) hosts")
+        }
+        guard count("host") == 0 || count("hostaddr") == 0 || count("host") == count("hostaddr") else {
+            throw PostgresConfigurationError("it names another number of hosts than of their addresses")
+        }
+        switch parameters["target_session_attrs"] {
+        case nil, "primary", "read-write": break
+        case "any" where servers == 1: break
+        default:
+            throw PostgresConfigurationError(
+                "target_session_attrs must be read-write or primary, because a standby takes no writes")
+        }
     }
 
     /// What libpq quotes may be the password.

@@ -78,7 +78,7 @@ actor PostgresLoop {
         if let lanes { return lanes }
         let context = LaneContext(
             loop: loop, configuration: configuration, executed: executed, random: random, log: log,
-            parameters: { lane, then in self.parameters(lane, then) },
+            attempt: { lane, then in self.attempt(lane, then) },
             startTicking: { self.startTicking() })
         func lane(_ kind: LaneKind, _ channels: Int, _ pipelined: Int, _ group: Int) -> Lane {
             let shape = Lane.Shape(channelsMax: channels, pipelinedMax: pipelined, groupMax: group)
@@ -93,14 +93,13 @@ actor PostgresLoop {
         return lanes
     }
 
-    private func parameters(
-        _ lane: LaneKind, _ then: @escaping (Result<[(keyword: String, value: String)], any Error>) -> Void
+    private func attempt(
+        _ lane: LaneKind, _ then: @escaping (Result<Resolver.Attempt, any Error>) -> Void
     ) {
-        if let plan = resolver.ready { return then(.success(plan.parameters(for: lane))) }
+        if let attempt = resolver.ready(for: lane) { return then(.success(attempt)) }
         Task {
             do {
-                let plan = try await resolver.resolve()
-                then(.success(plan.parameters(for: lane)))
+                then(.success(try await resolver.resolve(for: lane)))
             } catch {
                 then(.failure(error))
             }

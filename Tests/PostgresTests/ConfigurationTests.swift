@@ -58,12 +58,67 @@ struct ConfigurationTests {
     @Test("each host is replaced by all of its addresses, with its own port")
     func resolves() throws {
         let plan = ConnectionPlan(try PostgresConfiguration(url: "postgres://127.0.0.2:1,localhost:2/d"))
-        let parameters = try plan.resolved()
-        let addresses = parameters["hostaddr"]!.split(separator: ",")
-        #expect(addresses.first == "127.0.0.2" && addresses.contains("127.0.0.1"))
-        #expect(parameters["host"]!.hasPrefix("127.0.0.2,localhost"))
-        #expect(parameters["port"]!.split(separator: ",").count == addresses.count)
-        #expect(parameters["port"]!.hasPrefix("1,2"))
+        let targets = try plan.resolved()
+        #expect(targets.first == Target(host: "127.0.0.2", address: "127.0.0.2", port: "1"))
+        #expect(targets.contains(Target(host: "localhost", address: "127.0.0.1", port: "2")))
+        let parameters = plan.parameters(targets, for: .write)
+        func value(_ keyword: String) -> String { parameters.first { $0.keyword == keyword }?.value ?? "" }
+        #expect(value("host").hasPrefix("127.0.0.2,localhost") && value("port").hasPrefix("1,2"))
+        #expect(value("hostaddr").split(separator: ",").count == targets.count)
+    }
+
+    @Test("a server whose name is gone is left out while another one is known")
+    func resolvesTheOthers() throws {
+        let plan = ConnectionPlan(try PostgresConfiguration(url: "postgres://no-such-host.invalid:1,127.0.0.2:2/d"))
+        #expect(try plan.resolved() == [Target(host: "127.0.0.2", address: "127.0.0.2", port: "2")])
+        let nobody = ConnectionPlan(try PostgresConfiguration(url: "postgres://no-such-host.invalid,other.invalid/d"))
+        #expect(throws: PostgresConfigurationError.self) { try nobody.resolved() }
+    }
+
+    @Test("the next attempt begins with the next server, however many lanes failed, and forgets none")
+    func turns() throws {
+        let url = "postgres://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3/d"
+        let resolver = Resolver(ConnectionPlan(try PostgresConfiguration(url: url)))
+        func ports() throws -> [String] { try #require(resolver.ready(for: .write)).targets.map(\.port) }
+        let one = try #require(resolver.ready(for: .write))
+        let other = try #require(resolver.ready(for: .short))
+        #expect(try ports() == ["1", "2", "3"])
+        one.failed()
+        other.failed()
+        #expect(try ports() == ["2", "3", "1"])
+        try #require(resolver.ready(for: .write)).failed()
+        #expect(try ports() == ["3", "1", "2"])
+        let lone = Resolver(ConnectionPlan(try PostgresConfiguration(url: "postgres://127.0.0.1:1/d")))
+        try #require(lone.ready(for: .write)).failed()
+        #expect(try #require(lone.ready(for: .write)).parameters.contains { $0.keyword == "port" && $0.value == "1" })
+    }
+
+    @Test("read-write is asked for where we write; lanes that are read-only by our own wish ask for a primary")
+    func attributes() throws {
+        let url = "postgres://127.0.0.1:1,127.0.0.1:2/d?target_session_attrs=read-write"
+        func asked(_ lane: LaneKind, pooled: Bool = false) throws -> String? {
+            let plan = ConnectionPlan(try PostgresConfiguration(url: url, isPooled: pooled))
+            return plan.parameters(try plan.resolved(), for: lane).first { $0.keyword == "target_session_attrs" }?.value
+        }
+        #expect(try asked(.write) == "read-write" && asked(.leased) == "read-write" && asked(.listen) == "read-write")
+        #expect(try asked(.short) == "primary" && asked(.long) == "primary")
+        #expect(try asked(.short, pooled: true) == "read-write")
+    }
+
+    @Test(
+        "servers that could not serve, and lists that do not fit, are refused at once",
+        arguments: [
+            ("postgres://a,b/d?target_session_attrs=read-write", true),
+            ("postgres://a,b/d?target_session_attrs=primary", true), ("postgres://a/d?target_session_attrs=any", true),
+            ("postgres://a,b/d?target_session_attrs=any", false),
+            ("postgres://a/d?target_session_attrs=standby", false),
+            ("postgres://a,b/d?target_session_attrs=prefer-standby", false),
+            ("postgres://a/d?target_session_attrs=nonsense", false),
+            ("postgres://a:1,b:2/d", true), ("host=a,b port=1", true), ("host=a,b,c port=1,2", false),
+            ("host=a,b hostaddr=127.0.0.1", false),
+        ])
+    func servers(url: String, isFine: Bool) {
+        #expect(((try? PostgresConfiguration(url: url)) != nil) == isFine)
     }
 
     @Test("lanes ask for their own sessions, and what the URL says comes last")
@@ -72,14 +127,16 @@ struct ConfigurationTests {
         configuration.lockMilliseconds = 77
         let plan = ConnectionPlan(configuration)
         func options(_ lane: LaneKind) -> String {
-            plan.parameters([:].merging(try! plan.resolved()) { $1 }, for: lane)
+            plan.parameters(try! plan.resolved(), for: lane)
                 .first { $0.keyword == "options" }!.value
         }
         #expect(options(.short).contains("statement_timeout=100 ") && options(.short).contains("read_only=on"))
         #expect(options(.short).hasSuffix("-c jit=off") && options(.write).contains("lock_timeout=77"))
         #expect(!options(.write).contains("read_only"))
         configuration.isPooled = true
-        #expect(!ConnectionPlan(configuration).parameters([:], for: .short).contains { $0.keyword == "options" })
+        let pooled = ConnectionPlan(configuration).parameters([], for: .short)
+        // Only what the URL itself says.
+        #expect(pooled.first { $0.keyword == "options" }?.value == "-c jit=off")
     }
 
     @Test("past a pooler there is another way, or none")

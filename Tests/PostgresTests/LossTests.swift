@@ -146,4 +146,49 @@ struct LossTests {
             await nowhere.close()
         }
     }
+
+    @Test("a server that takes connections and says nothing is passed by for the next one, and then not asked first")
+    func silentServer() async throws {
+        try await withTestDatabase { _, test in
+            let silence = try SilentServer()
+            let own = try #require(URL(string: test.url))
+            let other = "\(own.host ?? ""):\(own.port ?? 5432)"
+            let url = test.url.replacing(other, with: "127.0.0.1:\(silence.port),\(other)")
+            var configuration = try PostgresConfiguration(url: url + "?target_session_attrs=read-write")
+            // Half of it is the silent one's.
+            configuration.connectMilliseconds = 2_000
+            configuration.acquireMilliseconds = 20_000
+            let events = Signal<PostgresEvent>()
+            let db = Database(configuration, loops: test.loops) { events.send($0) }
+            #expect(try await db.write.execute("SELECT 1") == 1)
+            #expect(try await db.short.execute("SELECT 1") == 1)
+            let failures = events.values.filter { $0.kind == .connectFailed }
+            #expect(failures.count == 1 && failures.first?.lane == "write", "the short lane begins with the other one")
+            await db.close()
+        }
+    }
+}
+
+/// The system takes connections for it, and nobody ever reads from them.
+private final class SilentServer: Sendable {
+    private let handle: Int32
+    let port: Int
+
+    init() throws {
+        handle = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let handle = handle
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(handle, pointer, size) == 0 && listen(handle, 8) == 0 && getsockname(handle, pointer, &size) == 0
+            }
+        }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        try #require(isListening)
+    }
+
+    deinit { close(handle) }
 }
