@@ -44,6 +44,8 @@ public struct PostgresWorkQueue: WorkQueue {
                   SELECT id FROM work_items
                   WHERE (tx, id) > (\(PostgresXID(after.tx))::xid8, \(after.id)::bigint)
                     AND NOT waiting AND leased_until IS NULL AND kind = ANY (\(kinds.map(\.rawValue))::text[])
+                    AND kind <> ALL (ARRAY(
+                      SELECT p.kind FROM work_pauses p WHERE p.paused AND (p.until IS NULL OR p.until > now())))
                   ORDER BY tx, id LIMIT \(limit) FOR UPDATE SKIP LOCKED))
                 RETURNING id, tx, fence, kind, payload::text, attempts
                 """

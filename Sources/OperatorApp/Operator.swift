@@ -24,12 +24,18 @@ public struct Operator: Sendable {
         public static let success: Int32 = 0
         public static let failure: Int32 = 1
         public static let usage: Int32 = 64
+        /// The database, the store or another program that is needed is not there.
+        public static let unavailable: Int32 = 69
+        /// Not done in time; asked again it may be.
+        public static let temporary: Int32 = 75
         public static let configuration = ConfigurationError.exitStatus
     }
 
     let environment: [String: String]
     let terminal: Terminal
     let now: @Sendable () -> Date
+    /// Waits for so many seconds. Replaced in tests.
+    var sleep: @Sendable (_ seconds: Double) async throws -> Void = { try await Task.sleep(for: .seconds($0)) }
     let connect: @Sendable (_ database: DatabaseSettings) throws -> any OperatorBackend
     /// What a server says first. Replaced in tests.
     var greeting: @Sendable (_ host: String, _ port: Int, _ waitsForWords: Bool) async throws -> String = {
@@ -76,6 +82,9 @@ public struct Operator: Sendable {
         } catch let error as ConfigurationError {
             terminal.complain("\(error)\n")
             return Status.configuration
+        } catch let error as AppError where error.code == .unavailable {
+            terminal.warn("\(Self.explain(error))\nmartlet check says what is wrong with the database.")
+            return Status.unavailable
         } catch {
             terminal.warn(Self.explain(error))
             return Status.failure
@@ -94,7 +103,8 @@ public struct Operator: Sendable {
             \(lines.joined(separator: "\n"))
 
             martlet COMMAND --help says more of each. The database is the one of MARTLET_DATABASE_URL.
-            Exit status: 0 done, 1 failed, 64 the command line is wrong, 78 the configuration is wrong.
+            Exit status: 0 done, 1 failed, 64 the command line is wrong, 69 something needed is away, 75 not done in time,
+            78 the configuration is wrong.
 
             """
     }

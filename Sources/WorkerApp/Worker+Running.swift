@@ -128,6 +128,7 @@ extension Worker {
                     let buried = try await queue.bury()
                     if buried > 0 { log.warning("buried work that kills its workers", ["items": .int(Int64(buried))]) }
                 }
+                if try await lookAtPauses() { moved += 1 }
                 if try await fireSchedules() { moved += 1 }
                 noteAnswer()
                 if moved > 0 { wakeLanes() }
@@ -135,6 +136,15 @@ extension Worker {
                 log.warning("could not keep the queue up", ["error": .string("\(error)")])
             }
         }
+    }
+
+    /// Claims have passed by what was paused: where a pause has ended, all lanes begin anew.
+    private func lookAtPauses() async throws -> Bool {
+        let state = try await queue.pauseState()
+        guard state != pauseState else { return false }
+        pauseState = state
+        for index in lanes.indices { lanes[index].cursor = WorkCursor(at: seconds) }
+        return true
     }
 
     /// Where every lane has found the end of its work, all leases may be looked through; otherwise those before the

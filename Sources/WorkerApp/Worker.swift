@@ -85,6 +85,7 @@ public actor Worker {
     var isStopping = false
     var isFlushing = false
     var firedSchedules: [String: Date] = [:]
+    var pauseState: WorkPauseState?
     private var loops: [Task<Void, Never>] = []
     private var whenIdle: [CheckedContinuation<Void, Never>] = []
     private let began = ContinuousClock.now

@@ -79,8 +79,11 @@ struct CommandTests {
                 VALUES (900, 'prune', '{}', 12, 'it broke', now())
                 """)
             #expect(
-                await martlet("queue", "ls", on: db).said.output
-                    .hasPrefix("prune: 1 ready, 0 running, 0 waiting, 1 dead; the oldest waits"))
+                await martlet("queue", "ls", on: db).said.output == """
+                    KIND   READY  RUNNING  WAITING  DEAD  OLDEST
+                    prune      1        0        0     1     0 s
+
+                    """)
             #expect(await martlet("queue", "dead", "--json", on: db).said.json?.items.first?["id"]?.number == 900)
             #expect(await martlet("queue", "show", "900", on: db).said.output.contains("after 12 attempts: it broke"))
             #expect(await martlet("queue", "show", "901", on: db).status == 1)

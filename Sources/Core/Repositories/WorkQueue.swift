@@ -104,11 +104,25 @@ public protocol WorkQueue: Sendable {
     /// Puts a scheduled item in when its time has come, once over all workers; returns whether it did.
     func fireSchedule(_ name: String, kind: WorkItem.Kind, payload: String, at due: Date) async throws -> Bool
     func depth() async throws -> [WorkDepth]
+    /// A claim begins nothing of a paused kind and passes its items by: whoever keeps a position goes back to the
+    /// beginning when this has changed.
+    func pauseState() async throws -> WorkPauseState
 }
 
 /// What an operator does with the queue.
 public protocol WorkQueueOperations: Sendable {
     func depth() async throws -> [WorkDepth]
+    /// Items of one state, or of all but the dead, by id; dead ones the newest first.
+    /// - Parameter after: the last id of the page before.
+    func items(_ filter: WorkFilter, after: WorkItem.ID?, limit: Int) async throws -> [QueuedItem]
+    /// Those of them that there are, dead or alive, by id.
+    func items(_ ids: [WorkItem.ID]) async throws -> [QueuedItem]
+    /// No worker begins an item of the kinds from the moment this returns; what runs goes on.
+    /// - Parameter seconds: the pause ends by itself unless it is asked for again within this time; nil: never.
+    func pause(_ kinds: [WorkItem.Kind], holder: WorkPause.Holder, seconds: Double?) async throws
+    /// Returns the kinds whose pause by this holder this ends.
+    func resume(_ kinds: [WorkItem.Kind], holder: WorkPause.Holder) async throws -> [String]
+    func pauses() async throws -> [WorkPause]
     /// Dead letters, the newest first.
     func dead(kind: WorkItem.Kind?, limit: Int, before: Date?) async throws -> [DeadWorkItem]
     /// Puts dead letters back into the queue with all their attempts. Returns how many there were.
@@ -154,5 +168,81 @@ public struct WorkDepth: Sendable, Equatable {
         self.waiting = waiting
         self.dead = dead
         self.oldestSeconds = oldestSeconds
+    }
+}
+
+/// Which items of the queue.
+public struct WorkFilter: Sendable, Equatable {
+    public let kind: WorkItem.Kind?
+    public let state: QueuedItem.State?
+
+    public init(kind: WorkItem.Kind? = nil, state: QueuedItem.State? = nil) {
+        self.kind = kind
+        self.state = state
+    }
+}
+
+/// An item as the operator sees it.
+public struct QueuedItem: Sendable, Equatable {
+    public enum State: String, Sendable, CaseIterable {
+        case ready, running, waiting, dead
+    }
+
+    public let id: WorkItem.ID
+    public let kind: String
+    public let state: State
+    public let attempts: Int
+    /// When it came; of a dead one when it died; of one that waits when it will be ready.
+    public let time: Date
+    /// Who runs it, or ran it last; empty when nobody has.
+    public let worker: String
+    public let lastError: String
+    /// JSON.
+    public let payload: String
+
+    public init(
+        id: WorkItem.ID, kind: String, state: State, attempts: Int, time: Date, worker: String, lastError: String,
+        payload: String
+    ) {
+        self.id = id
+        self.kind = kind
+        self.state = state
+        self.attempts = attempts
+        self.time = time
+        self.worker = worker
+        self.lastError = lastError
+        self.payload = payload
+    }
+}
+
+/// A kind that nobody begins.
+public struct WorkPause: Sendable, Equatable {
+    public enum Holder: String, Sendable {
+        case `operator`, backup
+    }
+
+    public let kind: String
+    public let holder: String
+    public let since: Date
+    /// Nil: until somebody says so.
+    public let until: Date?
+
+    public init(kind: String, holder: String, since: Date, until: Date?) {
+        self.kind = kind
+        self.holder = holder
+        self.since = since
+        self.until = until
+    }
+}
+
+/// Differs whenever a pause has begun or ended since the last look.
+public struct WorkPauseState: Sendable, Equatable {
+    public let changes: Int64
+    /// Their number: a pause that has run out changes no row.
+    public let pauses: Int64
+
+    public init(changes: Int64, pauses: Int64) {
+        self.changes = changes
+        self.pauses = pauses
     }
 }

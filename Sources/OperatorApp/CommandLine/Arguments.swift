@@ -5,11 +5,14 @@ struct CommandSyntax: Sendable {
         /// What to call its value in the help; nil for a switch.
         let value: String?
         let help: String
+        /// What its value may be, where that is known; for completion.
+        let values: [String]
 
-        init(_ name: String, _ value: String? = nil, _ help: String) {
+        init(_ name: String, _ value: String? = nil, _ help: String, values: [String] = []) {
             self.name = name
             self.value = value
             self.help = help
+            self.values = values
         }
     }
 
@@ -18,18 +21,21 @@ struct CommandSyntax: Sendable {
     /// What comes after the name in the usage line.
     let operands: String
     let operandCount: ClosedRange<Int>
+    /// What the first operand may be, where that is known; for completion.
+    let actions: [String]
     let options: [Option]
     /// A few sentences for the end of the help.
     let notes: String
 
     init(
         _ name: String, _ summary: String, operands: String = "", count: ClosedRange<Int> = 0...0,
-        options: [Option] = [], notes: String = ""
+        actions: [String] = [], options: [Option] = [], notes: String = ""
     ) {
         self.name = name
         self.summary = summary
         self.operands = operands
         operandCount = count
+        self.actions = actions
         self.options =
             options + [
                 Option("--json", nil, "print one JSON document instead of words"), Option("--help", nil, "show this"),

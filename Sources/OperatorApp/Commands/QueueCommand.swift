@@ -3,147 +3,121 @@ import Foundation
 
 enum QueueCommand: Command {
     static let limitMax = 1000
-    /// Pages of dead letters that `show` looks through for an id.
-    private static let pagesMax = 100
+    static let waitSecondsMax = 7 * 24 * 3600
+    /// Between two looks of `drain`.
+    static let lookSeconds = 0.5
+
+    enum Action: String, CaseIterable {
+        case ls, dead, show, retry, cancel, pause, resume, drain
+    }
 
     static let syntax = CommandSyntax(
-        "queue", "Shows background work, and retries or cancels it.", operands: "[ls|dead|show|retry|cancel] [ID…]",
-        count: 0...limitMax,
+        "queue", "Shows background work; retries, cancels, pauses it, or waits for its end.",
+        operands: "[\(Action.allCases.map(\.rawValue).joined(separator: "|"))] [ID…]", count: 0...limitMax,
+        actions: Action.allCases.map(\.rawValue),
         options: [
-            .init("--kind", "NAME", "of this kind only; retry without ids takes all its dead letters"),
-            .init("--limit", "N", "dead letters to list (default 50)"),
+            .init("--kind", "NAME", "of this kind only; for pause, resume, drain and retry: which", values: kinds),
+            .init(
+                "--state", "NAME", "items in this state, one by one: \(states.joined(separator: ", "))", values: states),
+            .init("--limit", "N", "items in a page (default 50)"),
+            .init("--after", "ID", "the page after the one that ended with this item"),
+            .init("--running", nil, "drain: only until nothing of the kind runs, as after pause"),
+            .init("--wait", "SECONDS", "drain: give up after so long (default 3600)"),
         ],
         notes: """
-            ls      how much is ready, running, waiting and dead, by kind (the default)
-            dead    the items that failed for good, the newest first
-            show    a dead letter with its payload and its last error
-            retry   puts dead letters back into the queue, with all their attempts
-            cancel  takes items out of the queue, also one that runs
+            ls      how much is ready, running, waiting and dead, by kind (the default); with --state the items
+            dead    the items that failed for good, the newest first: ls --state dead
+            show    items with their payload and their last error
+            retry   puts dead items back into the queue, with all their attempts
+            cancel  takes items out of the queue, also one that runs: what it does is given up, and never acknowledged
+            pause   no worker begins an item of the kind; what runs goes on. Holds until resume, also over restarts
+            resume  takes that back
+            drain   waits until nothing of the kind is left; exits with 75 when that takes too long
             """)
 
+    private static let kinds = WorkItem.Kind.allCases.map(\.rawValue)
+    private static let states = QueuedItem.State.allCases.map(\.rawValue)
+
     static func run(_ arguments: Arguments, _ context: Operator) async throws -> Int32 {
-        let action = arguments.operands.first ?? "ls"
-        let kind = try kind(arguments)
-        let limit = try arguments.integer("--limit", in: 1...limitMax) ?? 50
-        let ids = try arguments.operands.dropFirst().map { text throws(UsageError) in
+        let word = arguments.operands.first ?? Action.ls.rawValue
+        guard let action = Action(rawValue: word) else {
+            throw UsageError(
+                "martlet queue knows \(Action.allCases.map(\.rawValue).joined(separator: ", ")), not \"\(word)\"")
+        }
+        let request = try Request(action, arguments)
+        return try await context.withBackend { backend in
+            let view = QueueView(queue: backend.queue, context: context, asJSON: arguments.has("--json"))
+            switch action {
+            case .ls where request.filter.state == nil: return try await view.summary(request.filter.kind)
+            case .ls, .dead:
+                return try await view.list(request.filter, after: request.after, limit: request.limit)
+            case .show: return try await view.show(request.ids)
+            case .retry: return try await view.retry(request.ids, request.filter.kind)
+            case .cancel: return try await view.cancel(request.ids)
+            case .pause, .resume: return try await view.pause(request.kinds, on: action == .pause)
+            case .drain:
+                return try await view.drain(request.kinds, onlyRunning: request.onlyRunning, seconds: request.seconds)
+            }
+        }
+    }
+
+    /// What the command line asks for, as far as it can be judged without the queue.
+    struct Request {
+        let filter: WorkFilter
+        let ids: [WorkItem.ID]
+        let after: WorkItem.ID?
+        let limit: Int
+        let onlyRunning: Bool
+        let seconds: Double
+
+        var kinds: [WorkItem.Kind] { filter.kind.map { [$0] } ?? [] }
+
+        init(_ action: Action, _ arguments: Arguments) throws(UsageError) {
+            let kind = try Self.word("--kind", arguments, WorkItem.Kind.self)
+            var state = try Self.word("--state", arguments, QueuedItem.State.self)
+            ids = try arguments.operands.dropFirst().map(Self.id)
+            after = try arguments.value("--after").map(Self.id)
+            limit = try arguments.integer("--limit", in: 1...limitMax) ?? 50
+            onlyRunning = arguments.has("--running")
+            seconds = Double(try arguments.integer("--wait", in: 1...waitSecondsMax) ?? 3600)
+            switch action {
+            case .show, .cancel:
+                guard !ids.isEmpty else { throw UsageError("martlet queue \(action) needs ids") }
+            case .retry:
+                guard ids.isEmpty == (kind != nil) else {
+                    throw UsageError("martlet queue retry needs ids, or --kind for all of a kind")
+                }
+            case .ls, .dead, .pause, .resume, .drain:
+                guard ids.isEmpty else { throw UsageError("martlet queue \(action) takes no ids") }
+            }
+            if [.pause, .resume, .drain].contains(action), kind == nil {
+                throw UsageError("martlet queue \(action) needs --kind")
+            }
+            guard action == .ls || state == nil else { throw UsageError("--state is for martlet queue ls") }
+            guard action == .drain || !(onlyRunning || arguments.has("--wait")) else {
+                throw UsageError("--running and --wait are for martlet queue drain")
+            }
+            if action == .dead { state = .dead }
+            guard state != nil || !(arguments.has("--after") || arguments.has("--limit")) else {
+                throw UsageError("--limit and --after are for lists: martlet queue dead, or ls --state")
+            }
+            filter = WorkFilter(kind: kind, state: state)
+        }
+
+        private static func id(_ text: String) throws(UsageError) -> WorkItem.ID {
             guard let id = WorkItem.ID(text: text) else { throw UsageError("\"\(text)\" is not the id of an item") }
             return id
         }
-        let terminal = context.terminal
-        let asJSON = arguments.has("--json")
-        switch action {
-        case "ls", "dead":
-            guard ids.isEmpty else { throw UsageError("martlet queue \(action) takes no ids") }
-        case "show", "cancel":
-            guard !ids.isEmpty else { throw UsageError("martlet queue \(action) needs ids") }
-        case "retry":
-            guard ids.isEmpty == (kind != nil) else {
-                throw UsageError("martlet queue retry needs ids, or --kind for all of a kind")
+
+        private static func word<T: RawRepresentable & CaseIterable>(
+            _ option: String, _ arguments: Arguments, _ type: T.Type
+        ) throws(UsageError) -> T? where T.RawValue == String {
+            guard let text = arguments.value(option) else { return nil }
+            guard let value = T(rawValue: text) else {
+                let known = T.allCases.map(\.rawValue).joined(separator: ", ")
+                throw UsageError("there is no \(option.dropFirst(2)) \"\(text)\"; there are \(known)")
             }
-        default:
-            throw UsageError("martlet queue knows ls, dead, show, retry and cancel, not \"\(action)\"")
+            return value
         }
-        return try await context.withBackend { backend in
-            let queue = backend.queue
-            switch action {
-            case "ls":
-                tell(try await queue.depth().filter { kind == nil || $0.kind == kind?.rawValue }, terminal, asJSON)
-            case "dead": tell(try await queue.dead(kind: kind, limit: limit, before: nil), terminal, asJSON)
-            case "show": return try await show(ids, queue, terminal, asJSON)
-            case "cancel": return try await cancel(ids, queue, terminal, asJSON)
-            default:
-                let count = if let kind { try await queue.retryAll(kind: kind) } else { try await queue.retry(ids) }
-                tell("retried", count, terminal, asJSON)
-                return ids.isEmpty || count == ids.count ? Operator.Status.success : Operator.Status.failure
-            }
-            return Operator.Status.success
-        }
-    }
-
-    private static func kind(_ arguments: Arguments) throws(UsageError) -> WorkItem.Kind? {
-        guard let name = arguments.value("--kind") else { return nil }
-        guard let kind = WorkItem.Kind(rawValue: name) else {
-            let known = WorkItem.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw UsageError("there is no kind \"\(name)\"; there are \(known)")
-        }
-        return kind
-    }
-
-    private static func tell(_ depths: [WorkDepth], _ terminal: Terminal, _ asJSON: Bool) {
-        if asJSON {
-            let rows = depths.map { depth in
-                OrderedJSON.objectOf([
-                    "kind": .string(depth.kind), "ready": .integer(depth.ready), "leased": .integer(depth.leased),
-                    "waiting": .integer(depth.waiting), "dead": .integer(depth.dead),
-                    "oldest_seconds": .number(String(format: "%.3f", depth.oldestSeconds)),
-                ])
-            }
-            return terminal.line(OrderedJSON.array(rows).text)
-        }
-        if depths.isEmpty { return terminal.line("The queue is empty.") }
-        for depth in depths {
-            terminal.line(
-                "\(depth.kind): \(depth.ready) ready, \(depth.leased) running, \(depth.waiting) waiting, "
-                    + "\(depth.dead) dead" + (depth.ready > 0 ? "; the oldest waits \(Int(depth.oldestSeconds)) s" : "")
-            )
-        }
-    }
-
-    private static func tell(_ dead: [DeadWorkItem], _ terminal: Terminal, _ asJSON: Bool) {
-        if asJSON { return terminal.line(OrderedJSON.array(dead.map(json)).text) }
-        if dead.isEmpty { return terminal.line("There are no dead letters.") }
-        for item in dead {
-            let error = item.lastError.split(separator: "\n").first.map(String.init) ?? ""
-            terminal.line("\(item.id)  \(item.kind)  \(item.diedAt.ISO8601Format())  \(error.prefix(100))")
-        }
-    }
-
-    private static func json(_ item: DeadWorkItem) -> OrderedJSON {
-        .objectOf([
-            "id": .integer(item.id.value), "kind": .string(item.kind), "attempts": .integer(item.attempts),
-            "died_at": .string(item.diedAt.ISO8601Format()), "payload": .string(item.payload),
-            "last_error": .string(item.lastError),
-        ])
-    }
-
-    private static func show(
-        _ ids: [WorkItem.ID], _ queue: any WorkQueueOperations, _ terminal: Terminal, _ asJSON: Bool
-    ) async throws -> Int32 {
-        var wanted = Set(ids)
-        var before: Date?
-        for _ in 0..<pagesMax where !wanted.isEmpty {
-            let page = try await queue.dead(kind: nil, limit: limitMax, before: before)
-            for item in page where wanted.remove(item.id) != nil {
-                if asJSON {
-                    terminal.line(json(item).text)
-                } else {
-                    terminal.line("\(item.id)  \(item.kind), dead since \(item.diedAt.ISO8601Format())")
-                    terminal.line("  after \(item.attempts) attempts: \(item.lastError)\n  \(item.payload)")
-                }
-            }
-            guard page.count == limitMax else { break }
-            before = page.last?.diedAt
-        }
-        for id in wanted.sorted() { terminal.warn("there is no dead letter \(id)") }
-        return wanted.isEmpty ? Operator.Status.success : Operator.Status.failure
-    }
-
-    private static func cancel(
-        _ ids: [WorkItem.ID], _ queue: any WorkQueueOperations, _ terminal: Terminal, _ asJSON: Bool
-    ) async throws -> Int32 {
-        var count = 0
-        for id in ids {
-            if try await queue.cancel(id) {
-                count += 1
-            } else {
-                terminal.warn("there is no item \(id) in the queue")
-            }
-        }
-        tell("cancelled", count, terminal, asJSON)
-        return count == ids.count ? Operator.Status.success : Operator.Status.failure
-    }
-
-    private static func tell(_ word: String, _ count: Int, _ terminal: Terminal, _ asJSON: Bool) {
-        terminal.line(asJSON ? OrderedJSON.objectOf([word: .integer(count)]).text : "\(count) \(word).")
     }
 }
