@@ -144,14 +144,12 @@ struct TerminationSignals {
         let (stream, continuation) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingOldest(1))
         self.stream = stream
         sources = [(SIGTERM, "SIGTERM"), (SIGINT, "SIGINT")].map { [unwatched] number, name in
+            // Before the source is registered, since that puts a handler in its place.
+            signal(number, SIG_IGN)
             unwatched.enter()
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler { continuation.yield(name) }
-            source.setRegistrationHandler {
-                // Not before: one that came in between would be seen by nobody. Until here it ends the process.
-                signal(number, SIG_IGN)
-                unwatched.leave()
-            }
+            source.setRegistrationHandler { unwatched.leave() }
             source.resume()
             return source
         }

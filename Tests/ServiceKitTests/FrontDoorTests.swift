@@ -61,7 +61,7 @@ struct FrontDoorTests {
         let loops = LoopGroup(count: 1, name: "unready")
         let health = Health()
         let context = ServiceContext(
-            name: "unready", log: Log(service: "unready", level: .error, format: .json, sink: LogSink(discarding: true)),
+            name: "x", log: Log(service: "x", level: .error, format: .json, sink: LogSink(discarding: true)),
             metrics: Metrics(), health: health, loops: loops, clock: clock)
         let graces = Mutex<[Int]>([])
         let service = Service(start: {}, stop: { grace in graces.withLock { $0.append(grace) } })
