@@ -76,8 +76,10 @@ class UploadRows:
         self.store = stand.folder / "store"
 
     def empty(self, folder: Path) -> None:
-        for path in folder.iterdir():
-            shutil.rmtree(path) if path.is_dir() and path.name != "tmp" else None
+        """Without its files; folders stay, as in a store that is in use."""
+        for path in folder.rglob("*"):
+            if path.is_file():
+                path.unlink()
 
     def need_room(self) -> None:
         if shutil.disk_usage(self.stand.folder).free < ROOM_BYTES:
@@ -162,12 +164,12 @@ class UploadRows:
 
                 def theirs() -> Load:
                     load = self.many(front, plain)
-                    self.empty(self.stand.folder / "dav")
+                    self.empty(dav)
                     return load
 
                 def synced() -> Load:
                     load = self.many(front, plain, After(dav))
-                    self.empty(self.stand.folder / "dav")
+                    self.empty(dav)
                     return load
 
                 mine, other, kept = self.stand.in_turns(ours, theirs, synced)
