@@ -16,12 +16,19 @@ public struct Fuzz: Sendable {
 
     let target: String
     let rounds: UInt64
+    let isQuiet: Bool
     private let settings: FuzzSettings
 
-    /// - Parameter rounds: of `make test`, a second or two.
-    public init(_ target: String, rounds: UInt64, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    /// - Parameters:
+    ///   - rounds: of `make test`, a second or two.
+    ///   - isQuiet: says nothing of how many rounds there were.
+    public init(
+        _ target: String, rounds: UInt64, isQuiet: Bool = false,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
         self.target = target
         self.rounds = rounds
+        self.isQuiet = isQuiet
         settings = FuzzSettings(environment)
     }
 
@@ -136,7 +143,7 @@ private struct FuzzClock {
 
     private func finish(_ seconds: Double) {
         FuzzWatch.leave(place)
-        guard settings.only == nil else { return }
+        guard settings.only == nil, !fuzz.isQuiet else { return }
         let tenths = Int(seconds * 10)
         let text =
             "fuzz \(fuzz.target): \(rounds) rounds from seed \(settings.first) in \(tenths / 10).\(tenths % 10) s"

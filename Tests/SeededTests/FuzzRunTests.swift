@@ -8,7 +8,7 @@ import Testing
     /// What the rounds of a target were given.
     private func inputs(_ environment: [String: String], rounds: UInt64 = 20) throws -> [[UInt8]] {
         var inputs: [[UInt8]] = []
-        try Fuzz(name, rounds: rounds, environment: environment).run { fuzz in
+        try Fuzz(name, rounds: rounds, isQuiet: true, environment: environment).run { fuzz in
             fuzz.input = fuzz.mutated(fuzz.bytes(fuzz.number(0...20)), words: ["word"])
             inputs.append(fuzz.input)
         }
@@ -37,7 +37,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         var rounds = 0
         let failure = #expect(throws: FuzzFailure.self) {
-            try Fuzz(name, rounds: 9, environment: ["MARTLET_FUZZ_FOLDER": folder.path]).run { fuzz in
+            try Fuzz(name, rounds: 9, isQuiet: true, environment: ["MARTLET_FUZZ_FOLDER": folder.path]).run { fuzz in
                 rounds += 1
                 fuzz.input = Array("read \(fuzz.seed)".utf8)
                 try fuzz.check(fuzz.seed != 3, "the third is wrong")
@@ -51,7 +51,7 @@ import Testing
 
     @Test("cut bytes in pieces that are those bytes")
     func split() throws {
-        try Fuzz(name, rounds: 100, environment: [:]).run { fuzz in
+        try Fuzz(name, rounds: 100, isQuiet: true, environment: [:]).run { fuzz in
             let bytes = fuzz.bytes(fuzz.number(0...100))
             let pieces = fuzz.split(bytes)
             try fuzz.check(pieces.flatMap { $0 } == bytes && !pieces.contains([]), "\(pieces)")

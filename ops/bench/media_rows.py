@@ -131,8 +131,8 @@ class MediaRows:
         )
         self.stand.notes.append(
             f"VIPS_CONCURRENCY=1 vipsthumbnail --size '245x156>' (and '500x500>', '750x750>', '1000x1000>', and "
-            f"'20000x20000>' for the size it has) -o '%s.jpg[Q={QUALITY},strip]' for {len(files)} files, {times} times; "
-            "each size of many files by one call"
+            f"'20000x20000>' for the size it has) -o '%s.jpg[Q={QUALITY},strip]' for {len(files)} files, {times} "
+            "times; each size of many files by one call"
         )
 
     def documents(self) -> None:

@@ -29,7 +29,7 @@ import Testing
     // MARK: Frames
 
     @Test("messages come out of a pipe as they went in, however they are cut; one that is cut off or too long is none")
-    func frames() throws {
+    func messages() throws {
         try Fuzz("messages", rounds: 400).run { fuzz in
             let messages = (0..<fuzz.number(0...4)).map { _ in
                 fuzz.bytes(fuzz.once(in: 10) ? fuzz.number(0...90_000) : fuzz.number(0...300))

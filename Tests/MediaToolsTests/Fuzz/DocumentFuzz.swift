@@ -232,13 +232,21 @@ import Testing
                 type, try Samples.image(type, width: 60, height: 40, in: scratch), orientation: 1, width: 60, height: 40
             )
         }
-        try Fuzz("images", rounds: 3_000).run { fuzz in
+        try Fuzz("images", rounds: 6_000).run { fuzz in
             let kind = fuzz.number(0...2)
-            fuzz.input = fuzz.mutated(samples[kind], words: ["Exif\0\0", "ICC_PROFILE\0", "IDAT", "VP8X", "EXIF"])
+            let isHarmed = fuzz.number(0...3) > 0
+            let words = ["Exif\0\0", "ICC_PROFILE\0", "IDAT", "VP8X", "EXIF"]
+            fuzz.input = isHarmed ? fuzz.mutated(samples[kind], words: words) : samples[kind]
             let tool = BareImage(keepsProfile: fuzz.once(in: 2))
-            guard let bare = tool.bytes(of: types[kind], fuzz.input) else { return }
+            let read = tool.bytes(of: types[kind], fuzz.input)
+            try fuzz.check(isHarmed || read != nil, "a good image is none")
+            guard let bare = read else { return }
             try fuzz.check(bare.count <= fuzz.input.count, "\(bare.count) bytes of \(fuzz.input.count)")
             try fuzz.check(tool.bytes(of: types[kind], bare) == bare, "another image the second time")
+            guard !isHarmed else { return }
+            try fuzz.check(Data(bare).range(of: Data("SECRET".utf8)) == nil, "metadata is left")
+            let tail = fuzz.bytes(fuzz.number(1...40))
+            try fuzz.check(tool.bytes(of: types[kind], fuzz.input + tail) == bare, "what is behind its end is kept")
         }
     }
 }
