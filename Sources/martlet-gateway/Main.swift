@@ -13,8 +13,7 @@ enum Main {
     static func main() async {
         exit(
             await ServiceRunner.run("martlet-gateway") { context, environment in
-                // Making a file durable holds its thread as long as the disk takes: others write meanwhile.
-                let files = OffloadPool(name: "files", threads: 8, queueMax: 1024)
+                let files = OffloadPool(name: "files", threads: 8, queueMax: 1024)  // An fsync holds its thread.
                 Startup.verify(&environment)
                 let opened = StoreSettings.open(&environment, files: files, clock: context.clock)
                 let configuration = try GatewayConfiguration(&environment)
