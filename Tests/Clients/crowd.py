@@ -251,7 +251,12 @@ class Crowd:
             return sum(len(log) < len(table[room]) for member in self.members for room, log in member.log.items())
 
         await self.until(lambda: not behind(), "every member has every message")
-        assert self.faults() == []
+        self.compare(table)
+        return table
+
+    def compare(self, table: dict[int, list[Row]]) -> None:
+        """Every log is the table, which has everything that was said, once, where its sender was told it is."""
+        assert self.faults() == [], self.faults()
         said = Counter(row[2] for rows in table.values() for row in rows)
         assert set(said) == set(self.said) and set(said.values()) <= {1}, "each is in the table once"
         for room, rows in table.items():
@@ -261,7 +266,6 @@ class Crowd:
                 assert log == table[room], f"{member.id}'s log of room {room} is not the table"
             for (room, client_id), seq in member.acknowledged.items():
                 assert table[room][seq - 1][1:3] == (member.id, client_id), "an acknowledged seq is another message"
-        return table
 
     def table(self) -> dict[int, list[Row]]:
         listed = ",".join(map(str, self.rooms))
