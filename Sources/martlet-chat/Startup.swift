@@ -32,7 +32,8 @@ enum Startup {
         switch event.kind {
         case .connected, .listening: log.info("database", ["what": kind, "lane": lane])
         case .poolerMet: log.error(DatabaseSettings.poolerMet, ["lane": lane, "reason": .string(event.reason)])
-        case .connectFailed, .connectionLost: log.warning("database", ["what": kind, "lane": lane])
+        case .connectFailed, .connectionLost:
+            log.warning("database", ["what": kind, "lane": lane, "reason": .string(event.reason)])
         }
     }
 }

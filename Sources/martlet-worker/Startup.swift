@@ -12,7 +12,9 @@ enum Startup {
         let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
         switch event.kind {
         case .poolerMet: log.error(DatabaseSettings.poolerMet, ["lane": lane, "reason": .string(event.reason)])
-        default: log.debug("database", ["event": kind, "lane": lane, "reason": .string(event.reason)])
+        case .connectFailed, .connectionLost:
+            log.warning("database", ["what": kind, "lane": lane, "reason": .string(event.reason)])
+        case .connected, .listening: log.debug("database", ["what": kind, "lane": lane])
         }
     }
 }
