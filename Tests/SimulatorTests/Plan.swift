@@ -1,41 +1,49 @@
 import ChatApp
 
-/// What a seed makes of a simulation: how much of everything, and how often things go wrong.
+/// What a seed makes of a simulation: how much of everything, and how often things go wrong. By itself: one instance,
+/// where nothing does.
 struct Plan {
-    let instances: Int
-    let loops: Int
-    let users: Int
-    let rooms: Int
-    let sends: Int
+    var instances = 1
+    var loops = 2
+    var users = 2
+    var rooms = 1
+    var sends = 0
     /// Wake-ups are sent and heard.
-    let notifies: Bool
+    var notifies = true
     /// How long things are made to happen; after that nothing goes wrong any more.
-    let milliseconds: Int
+    var milliseconds = 0
 
     /// In percent of what they may happen to.
-    let lostRequests: Int
-    let lostAnswers: Int
-    let lostWakes: Int
-    let doubledWakes: Int
+    var lostRequests = 0
+    var lostAnswers = 0
+    var lostWakes = 0
+    var doubledWakes = 0
+    /// Lists of rooms that take long, and meet a message that is written meanwhile.
+    var lateLists = 0
     /// The slowest statement, wake-up and packet.
-    let databaseMilliseconds: Int
-    let wakeMilliseconds: Int
-    let networkMilliseconds: Int
+    var databaseMilliseconds = 3
+    var wakeMilliseconds = 3
+    var networkMilliseconds = 3
 
-    let cuts: Int
-    let slowReaders: Int
-    let listenerKills: Int
-    let kills: Int
-    let drains: Int
-    let pauses: Int
-    let jumps: Int
-    let memberChanges: Int
-    let newRooms: Int
-    let sessionEnds: Int
-    let outages: Int
+    var cuts = 0
+    var leavers = 0
+    var slowReaders = 0
+    var listenerKills = 0
+    var kills = 0
+    var drains = 0
+    var pauses = 0
+    var jumps = 0
+    var memberChanges = 0
+    var newRooms = 0
+    var sessionEnds = 0
+    var outages = 0
 
-    let wireBytes: Int
-    let limits: ChatLimits
+    /// Clients that want to know who is online, in percent.
+    var watchers = 0
+    var wireBytes = 100_000
+    var limits = ChatLimits()
+
+    init() {}
 
     /// Most runs have few kinds of faults: what goes wrong by one of them is not hidden by the others.
     init(_ world: World) {
@@ -51,10 +59,12 @@ struct Plan {
         lostAnswers = often(35, 20)
         lostWakes = world.chance(30) ? world.below(100) : 0
         doubledWakes = often(20, 40)
+        lateLists = often(25, 60)
         databaseMilliseconds = [3, 20, 120][world.below(3)]
         wakeMilliseconds = [3, 40, 300][world.below(3)]
         networkMilliseconds = [3, 30, 100][world.below(3)]
         cuts = often(60, 4)
+        leavers = often(25, 2)
         slowReaders = often(25, 2)
         listenerKills = often(25, 2)
         kills = often(20, 1)
@@ -65,6 +75,7 @@ struct Plan {
         newRooms = often(15, 1)
         sessionEnds = often(12, 1)
         outages = often(12, 1)
+        watchers = world.chance(40) ? 60 : 0
         wireBytes = [300, 2_000, 100_000][world.below(3)]
         limits = Self.limits(world)
     }
@@ -72,7 +83,8 @@ struct Plan {
     /// Small, so that few messages reach them.
     private static func limits(_ world: World) -> ChatLimits {
         var limits = ChatLimits()
-        limits.pollMilliseconds = UInt64(250 + world.below(300))
+        // Quick ones look while lists are being read: what a look has passed over, nothing names again.
+        limits.pollMilliseconds = UInt64(world.chance(20) ? 10 + world.below(40) : 250 + world.below(300))
         limits.idlePollMilliseconds = 1_000
         limits.marksMilliseconds = 20
         limits.sendsPerSecond = 10_000

@@ -29,7 +29,7 @@ extension SimClient {
         guard frame.id != nil else {
             // A question about a room that they have just left, or the database was away.
             if !["forbidden", "unavailable"].contains(frame.code) { fail("refused with \(frame.code ?? "nothing")") }
-            return
+            return askAgain(frame.room.map { Room.ID($0) })
         }
         guard let send = answered(frame) else { return }
         switch frame.code {
@@ -95,6 +95,7 @@ extension SimClient {
 extension SimClient {
     /// What this client does not have yet; nil when it has all that is for it, and nothing else.
     func unrest() -> String? {
+        if isAway { return nil }
         if database.sessionsEnded.contains(session) {
             return isSignedOut ? nil : "\(name) (user \(user)) is not signed out: \(state)"
         }
@@ -109,6 +110,17 @@ extension SimClient {
             guard known == row.lastSeq else {
                 return "\(name) (user \(user)) has room \(id) up to \(known), not \(row.lastSeq)"
             }
+            if let unrest = unrestOfMarks(id, row) { return "\(name) (user \(user)), room \(id): \(unrest)" }
+        }
+        return nil
+    }
+
+    /// Marks that moved while it was there have been told. Who left and came back begins anew, and may be told less.
+    private func unrestOfMarks(_ room: Room.ID, _ row: SimDatabase.RoomRow) -> String? {
+        for (reader, seq) in row.members.sorted(by: { $0.key < $1.key }) where !row.wasLeft.contains(reader) {
+            guard let at = row.marked[reader], at > knownSince[room] ?? .max else { continue }
+            let told = marks[room]?[reader] ?? 0
+            guard told == seq else { return "user \(reader) has read \(seq), and it was told \(told)" }
         }
         return nil
     }

@@ -61,8 +61,21 @@ final class SimClient {
     var isSignedOut = false
     var closedWith: UInt16?
     var received = 0
-    /// Read marks of others that it was told: room and user.
+    /// Read marks that it was told, by room and user, and since when it is told those of a room.
     var marks: [Room.ID: [User.ID: Int64]] = [:]
+    var knownSince: [Room.ID: UInt64] = [:]
+    /// It wants to know who is online in its rooms: which it has asked about, which were answered, who is.
+    let isWatcher: Bool
+    var asking: Set<Room.ID> = []
+    var watched: Set<Room.ID> = []
+    var online: Set<User.ID> = []
+    /// Counts of unread texts, for which it asks once the end has come.
+    var isCounting = false
+    var counts: [Room.ID: Int]?
+    /// It has left and does not come back.
+    private(set) var isAway = false
+    /// The loop that it is connected to; nil: any.
+    var loop: Int?
     var connection = 0
     private var wire: DrivenWire?
     private weak var instance: SimInstance?
@@ -84,6 +97,7 @@ final class SimClient {
         self.user = user
         self.name = name
         session = Core.Session.ID(user.value)
+        isWatcher = world.chance(plan.watchers)
         self.instances = instances
     }
 
@@ -92,9 +106,10 @@ final class SimClient {
     // MARK: Coming and going
 
     func connect() {
-        guard state == .away, !isSignedOut else { return }
+        guard state == .away, !isSignedOut, !isAway else { return }
+        let address = SocketAddress(host: "192.0.2.\(user)", port: 1)
         guard let instance = world.pick(instances().filter { $0.state == .serving || $0.state == .draining }),
-            let wire = instance.connect(SocketAddress(host: "192.0.2.\(user)", port: 1), capacity: plan.wireBytes)
+            let wire = instance.connect(address, loop: loop, capacity: plan.wireBytes)
         else { return comeBack() }
         connection += 1
         state = .greeting
@@ -103,6 +118,7 @@ final class SimClient {
         self.instance = instance
         frames = SimFrames()
         awaited = []
+        (asking, watched, online, counts) = ([], [], [], nil)
         world.note("connect", user.value, Int64(connection), "\(name) to \(instance.name) with \(last)")
         let resume = last.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
         say(#"{"type":"hello","token":"\#(SimTokens.token(user))","resume":{\#(resume)}}"#)
@@ -134,6 +150,15 @@ final class SimClient {
         if self.wire != nil { gone("cut") }
     }
 
+    /// For good: they are offline from here on, as far as this client goes.
+    func leave() {
+        isAway = true
+        guard let wire else { return }
+        world.note("leave", user.value, 0, name)
+        if world.chance(50) { wire.cut() } else { wire.end() }
+        gone("left")
+    }
+
     func isConnected(to instance: SimInstance) -> Bool { wire != nil && self.instance === instance }
 
     /// The server is gone: what it had given to the network may still come.
@@ -152,7 +177,7 @@ final class SimClient {
 
     // MARK: Sending
 
-    private func say(_ text: String) {
+    func say(_ text: String) {
         outgoing.append(SimFrames.masked(Array(text.utf8)))
         let number = connection
         world.after(world.delay(upTo: plan.networkMilliseconds)) { [weak self] in
@@ -185,12 +210,6 @@ final class SimClient {
     func ask() {
         guard state == .ready, let room = world.pick(last.keys.sorted()) else { return }
         say(#"{"type":"history","room":\#(room),"before":\#((last[room] ?? 0) + 1),"limit":\#(1 + world.below(5))}"#)
-    }
-
-    func watch() {
-        guard state == .ready, let room = world.pick(last.keys.sorted()) else { return }
-        say(#"{"type":"join","room":\#(room)}"#)
-        say(#"{"type":"typing","room":\#(room)}"#)
     }
 
     // MARK: Reading
@@ -256,7 +275,10 @@ final class SimClient {
         case "error": refused(frame)
         case "read": marked(frame)
         case "history": history(frame)
-        case "joined", "typing", "presence", "unread": break
+        case "joined": joined(frame)
+        case "presence": presence(frame)
+        case "unread": counted(frame)
+        case "typing": typed(frame)
         default: fail("a frame of type \(frame.type)")
         }
     }
@@ -271,8 +293,11 @@ final class SimClient {
             guard hasBeenMember(room.id) else { return fail("ready has room \(room.id) of others") }
             // Where it resumes, what is missed comes next.
             last[room.id] = had[room.id] ?? room.lastSeq
+            knownSince[room.id] = world.now
+            watch(room.id)
         }
         for send in unanswered { offer(send) }
+        if isCounting { count() }
     }
 
     func hasBeenMember(_ room: Room.ID) -> Bool { database.rooms[room]?.former[user] != nil }
@@ -305,11 +330,15 @@ final class SimClient {
         guard hasBeenMember(room) else { return fail("was given room \(room) of others") }
         guard last[room] == nil else { return fail("room \(room) came twice") }
         last[room] = 0
+        knownSince[room] = world.now
+        watch(room)
     }
 
     private func left(_ frame: SimFrame) {
         let room = Room.ID(frame.room ?? 0)
         guard last.removeValue(forKey: room) != nil else { return fail("left room \(room), where they were not") }
+        asking.remove(room)
+        watched.remove(room)
     }
 
     private func reset(_ frame: SimFrame) {

@@ -17,6 +17,8 @@ final class SimDatabase {
         var joined: [User.ID: UInt64] = [:]
         /// Who was a member at any time, and when that ended last; `.max` while they are.
         var former: [User.ID: UInt64] = [:]
+        /// When each mark moved last.
+        var marked: [User.ID: UInt64] = [:]
         /// Whose membership ended at any time.
         var wasLeft: Set<User.ID> = []
     }
@@ -227,6 +229,7 @@ final class SimDatabase {
                 guard seq > read else { continue }
                 moved = true
                 self.rooms[mark.room]?.members[mark.user] = seq
+                self.rooms[mark.room]?.marked[mark.user] = self.world.now
                 self.world.note("mark", mark.room.value, seq)
             }
             done(marks.map { self.rooms[$0.room]?.members[$0.user] })

@@ -18,6 +18,10 @@ struct SimFrame {
     var lastSeq: Int64?
     var rooms: [(id: Room.ID, lastSeq: Int64)] = []
     var messages: [SimFrame] = []
+    /// Of `unread`, by room.
+    var counts: [Room.ID: Int] = [:]
+    var online: [User.ID] = []
+    var isOnline: Bool?
 
     init() {}
 
@@ -51,8 +55,7 @@ struct SimFrame {
         case "code": code = try reader.string()
         case "last_seq": lastSeq = try reader.integer()
         case "rooms":
-            // Of `unread` they are counts.
-            guard try reader.kind() == .array else { return try reader.skipValue() }
+            guard try reader.kind() == .array else { return try readCounts(&reader) }
             var rooms: [(id: Room.ID, lastSeq: Int64)] = []
             try reader.array { reader throws(JSONFault) in rooms.append(try Self.room(&reader)) }
             self.rooms = rooms
@@ -60,8 +63,24 @@ struct SimFrame {
             var messages: [SimFrame] = []
             try reader.array { reader throws(JSONFault) in messages.append(try SimFrame(&reader)) }
             self.messages = messages
+        case "online":
+            guard try reader.kind() == .array else {
+                isOnline = try reader.bool()
+                return
+            }
+            var users: [User.ID] = []
+            try reader.array { reader throws(JSONFault) in users.append(User.ID(try reader.integer())) }
+            online = users
         default: try reader.skipValue()
         }
+    }
+
+    private mutating func readCounts(_ reader: inout JSONReader) throws(JSONFault) {
+        var counts: [Room.ID: Int] = [:]
+        try reader.object { reader, name throws(JSONFault) in
+            counts[Room.ID(Int64(name) ?? 0)] = Int(try reader.integer())
+        }
+        self.counts = counts
     }
 
     private static func room(_ reader: inout JSONReader) throws(JSONFault) -> (id: Room.ID, lastSeq: Int64) {

@@ -47,6 +47,8 @@ final class SimInstance {
         }
     }
     private var wires: [DrivenWire] = []
+    /// Loops that do not turn, where a schedule is written by hand.
+    var stopped: Set<Int> = []
     private var isTurning: [Bool]
     private var timerAt: [UInt64?]
 
@@ -102,7 +104,7 @@ final class SimInstance {
     /// After anything that may have given a loop something to do.
     func settle() {
         guard isAlive else { return }
-        for (index, loop) in loops.loops.enumerated() {
+        for (index, loop) in loops.loops.enumerated() where !stopped.contains(index) {
             if loop.isDue, !isTurning[index] {
                 isTurning[index] = true
                 turn(index, after: UInt64(world.below(3) / 2))
@@ -126,7 +128,7 @@ final class SimInstance {
             }
         }
         isTurning[index] = false
-        guard isAlive else { return }
+        guard isAlive, !stopped.contains(index) else { return }
         let time = world.now + jumped
         clock.advance(seconds: Double(time - clockAt) / 1_000)
         clockAt = time
@@ -135,9 +137,9 @@ final class SimInstance {
 
     // MARK: What reaches it
 
-    func connect(_ peer: SocketAddress, capacity: Int) -> DrivenWire? {
+    func connect(_ peer: SocketAddress, loop chosen: Int?, capacity: Int) -> DrivenWire? {
         guard state == .serving || state == .draining else { return nil }
-        let index = world.below(loops.loops.count)
+        let index = chosen ?? world.below(loops.loops.count)
         let loop = loops.loops[index]
         let (stream, wire) = DrivenWire.connect(to: loop, from: peer, capacity: capacity)
         nonisolated(unsafe) let taken = stream

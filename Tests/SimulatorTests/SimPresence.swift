@@ -26,6 +26,7 @@ final class SimPresenceTable {
         if let own = rows.first(where: { $0.process.name == process.name }), own.process.run != process.run {
             guard takesName else { return false }
         }
+        world.note("presence starts", Int64(process.run), Int64(seconds), process.name)
         change(rows.filter { $0.process.name == process.name }.flatMap(\.users))
         rows.removeAll { $0.process.name == process.name }
         rows.append(Row(process: process, leaseEnds: world.now + UInt64(seconds) * 1_000))
@@ -33,12 +34,14 @@ final class SimPresenceTable {
     }
 
     func stop(_ run: Int32) {
+        world.note("presence stops", Int64(run))
         change(rows.filter { $0.process.run == run }.flatMap(\.users))
         rows.removeAll { $0.process.run == run }
     }
 
     func write(_ run: Int32, online: [User.ID], offline: [User.ID], lease seconds: Int) -> Bool {
         guard let index = rows.firstIndex(where: { $0.process.run == run }) else { return false }
+        world.note("presence", Int64(run), Int64(seconds), "online \(online), offline \(offline)")
         rows[index].users.formUnion(online)
         rows[index].users.subtract(offline)
         rows[index].leaseEnds = world.now + UInt64(seconds) * 1_000
@@ -75,10 +78,10 @@ struct SimPresence: PresenceRepository {
     nonisolated(unsafe) let link: SimLink
 
     private func act<T: Sendable>(
-        notify hint: String? = nil, _ body: @escaping (SimPresenceTable) -> T
+        _ question: SimQuestion = .other, notify hint: String? = nil, _ body: @escaping (SimPresenceTable) -> T
     ) async throws -> T {
         nonisolated(unsafe) let (database, body) = (link.database, body)
-        return try await link.ask { answer in
+        return try await link.ask(question) { answer in
             let result = body(database.presence)
             if let hint { database.notify(hint) }
             answer(.success(result))
@@ -86,7 +89,7 @@ struct SimPresence: PresenceRepository {
     }
 
     func start(_ process: ChatProcess, lease seconds: Int, takesName: Bool, notify: String?) async throws -> Bool {
-        try await act(notify: notify) { $0.start(process, lease: seconds, takesName: takesName) }
+        try await act(.start, notify: notify) { $0.start(process, lease: seconds, takesName: takesName) }
     }
 
     func stop(_ process: ChatProcess, notify: String?) async throws {

@@ -1,6 +1,11 @@
 import Core
 import Foundation
 
+/// What is asked, where a schedule is written by hand.
+enum SimQuestion {
+    case lists, start, other
+}
+
 /// The connections of one instance to the database. Everything that is asked takes its time, may fail on the way
 /// there or back, and is answered on the world's thread.
 final class SimLink {
@@ -13,6 +18,12 @@ final class SimLink {
     var isOutUntil: UInt64 = 0
     /// What the instance was told to read changes from: nothing older is needed.
     var bound: UInt64 = .max
+    /// Questions that fail, and those whose answers are kept back until `letGo()`.
+    var failing: Set<SimQuestion> = []
+    var holding: Set<SimQuestion> = []
+    private var kept: [() -> Void] = []
+    /// The answer with a list of rooms is on its way, and takes long.
+    var listIsLate: () -> Void = {}
     private var waiting: [Int: (any Error) -> Void] = [:]
     private var asked = 0
     private var writing: [SimDatabase.Transaction] = []
@@ -25,24 +36,37 @@ final class SimLink {
 
     /// - Parameter act: at the database; it calls what it is given when there is an answer.
     func ask<T: Sendable>(
-        _ act: @escaping (_ answer: @escaping (Result<T, any Error>) -> Void) -> Void
+        _ question: SimQuestion = .other, _ act: @escaping (_ answer: @escaping (Result<T, any Error>) -> Void) -> Void
     ) async throws -> T {
         try await withUnsafeThrowingContinuation { continuation in
-            begin(act, fail: { continuation.resume(throwing: $0) }, give: { continuation.resume(returning: $0) })
+            begin(
+                question, act, fail: { continuation.resume(throwing: $0) }, give: { continuation.resume(returning: $0) }
+            )
         }
     }
 
+    /// What was answered meanwhile arrives.
+    func letGo() {
+        holding = []
+        let kept = kept
+        self.kept = []
+        for answer in kept { answer() }
+    }
+
     private func begin<T>(
-        _ act: @escaping (_ answer: @escaping (Result<T, any Error>) -> Void) -> Void,
+        _ question: SimQuestion, _ act: @escaping (_ answer: @escaping (Result<T, any Error>) -> Void) -> Void,
         fail: @escaping (any Error) -> Void, give: @escaping (T) -> Void
     ) {
         guard !isDead else { return fail(AppError.unavailable) }
         asked += 1
         let number = asked
         waiting[number] = fail
-        let answer = { (result: Result<T, any Error>) in
+        let arrive = { (result: Result<T, any Error>) in
             let lost = self.world.fault(self.plan.lostAnswers)
-            self.world.after(self.world.delay(upTo: self.database.milliseconds)) {
+            let isLate = question == .lists && self.world.fault(self.plan.lateLists)
+            if isLate { self.listIsLate() }
+            let slowest = self.database.milliseconds
+            self.world.after(isLate ? UInt64(100 + self.world.below(300)) : self.world.delay(upTo: slowest)) {
                 guard !self.isDead, self.waiting.removeValue(forKey: number) != nil else { return }
                 switch result {
                 case .success(let value) where !lost: give(value)
@@ -51,9 +75,15 @@ final class SimLink {
                 }
             }
         }
+        let answer = { (result: Result<T, any Error>) in
+            guard self.holding.contains(question) else { return arrive(result) }
+            self.kept.append { arrive(result) }
+        }
         world.after(world.delay(upTo: database.milliseconds)) {
             guard !self.isDead else { return }
-            if self.world.now < self.isOutUntil || self.world.fault(self.plan.lostRequests) {
+            if self.world.now < self.isOutUntil || self.failing.contains(question)
+                || self.world.fault(self.plan.lostRequests)
+            {
                 return answer(.failure(AppError.unavailable))
             }
             // The connection may break while the backend goes on: the answer comes before the end.
@@ -85,6 +115,8 @@ final class SimLink {
         writing = []
         let left = waiting.sorted { $0.key < $1.key }
         waiting = [:]
+        kept = []
+        listIsLate = {}
         for (_, fail) in left { fail(AppError.unavailable) }
     }
 }
@@ -93,9 +125,11 @@ final class SimLink {
 struct SimRooms: RoomRepository {
     nonisolated(unsafe) let link: SimLink
 
-    private func read<T: Sendable>(_ body: @escaping (SimDatabase) throws -> T) async throws -> T {
+    private func read<T: Sendable>(
+        _ question: SimQuestion = .other, _ body: @escaping (SimDatabase) throws -> T
+    ) async throws -> T {
         nonisolated(unsafe) let (database, body) = (link.database, body)
-        return try await link.ask { answer in answer(Result { try body(database) }) }
+        return try await link.ask(question) { answer in answer(Result { try body(database) }) }
     }
 
     func rooms(of user: User.ID, limit: Int) async throws -> [Room] {
@@ -103,7 +137,7 @@ struct SimRooms: RoomRepository {
     }
 
     func rooms(of users: [User.ID], limitPerUser: Int) async throws -> [User.ID: [Room]] {
-        try await read { database in
+        try await read(.lists) { database in
             var lists: [User.ID: [Room]] = [:]
             for user in users {
                 let list = database.rooms(of: user, limit: limitPerUser)
@@ -118,18 +152,6 @@ struct SimRooms: RoomRepository {
     func lastMessages(
         of rooms: [Room.ID], limitPerRoom: Int, bytesPerRoom: Int
     ) async throws -> [Room.ID: LastMessages] { [:] }
-
-    func roomIDs(of user: User.ID) async throws -> [Room.ID] {
-        try await read { $0.rooms(of: user, limit: .max).map(\.id) }
-    }
-
-    func isMember(_ user: User.ID, of room: Room.ID) async throws -> Bool {
-        try await read { $0.rooms[room]?.members[user] != nil }
-    }
-
-    func members(of room: Room.ID) async throws -> [(user: User.ID, lastReadSeq: Int64)] {
-        try await read { $0.members(of: room) }.map { ($0.user, $0.lastReadSeq) }
-    }
 
     func members(of rooms: [Room.ID]) async throws -> [Room.ID: [Room.Member]] {
         try await read { database in
@@ -167,10 +189,6 @@ struct SimRooms: RoomRepository {
         }
     }
 
-    func markRead(room: Room.ID, user: User.ID, seq: Int64) async throws -> Bool {
-        try await markRead([ReadMark(room: room, user: user, seq: seq)], notify: nil).first.flatMap { $0 } != nil
-    }
-
     func markRead(_ marks: [ReadMark], notify: String?) async throws -> [Int64?] {
         nonisolated(unsafe) let database = link.database
         return try await link.ask { answer in database.mark(marks, notify: notify) { answer(.success($0)) } }
@@ -185,8 +203,6 @@ struct SimRooms: RoomRepository {
         nonisolated(unsafe) let database = link.database
         try await read { _ in database.notify(hint) }
     }
-
-    func pruneChanges(olderThan seconds: Int) async throws {}
 }
 
 /// Of the sessions the chat only asks which have ended.

@@ -16,7 +16,10 @@ final class Simulation {
     private(set) var clients: [SimClient] = []
     private var graves: [SimInstance] = []
     private var started = 0
+    private var sends = 0
     private var sent = 0
+    /// Nothing changes any more, and everybody has been asked what they make of it.
+    private var isCounting = false
 
     init(seed: UInt64, keepsLines: Bool = false) {
         world = World(seed: seed, keepsLines: keepsLines)
@@ -34,6 +37,12 @@ final class Simulation {
         // What is told too much comes now, and what was in doubt is committed.
         let last = world.now + 500
         while go(until: last) {}
+        untilQuiet()
+        isCounting = true
+        for client in clients {
+            client.isCounting = true
+            if client.state == .ready { client.count() }
+        }
         untilQuiet()
         bury()
         return world.violation
@@ -93,7 +102,9 @@ final class Simulation {
 
     private func startInstance() {
         started += 1
-        instances.append(SimInstance("chat-\(started)", world, database, plan))
+        let instance = SimInstance("chat-\(started)", world, database, plan)
+        instance.link.listIsLate = { [unowned self] in at(60) { [unowned self] in send() } }
+        instances.append(instance)
     }
 
     private func at(_ milliseconds: Int, _ body: @escaping () -> Void) {
@@ -103,18 +114,15 @@ final class Simulation {
     private func at(_ body: @escaping () -> Void) { at(plan.milliseconds, body) }
 
     private func scheduleActs() {
-        for number in 1...plan.sends {
-            at { [unowned self] in
-                guard let client = world.pick(clients), let room = world.pick(database.rooms.keys.sorted()) else {
-                    return
-                }
-                // A long message now and then, for those who read slowly.
-                client.send(room, "m\(number)", content(client.user, room))
-            }
-        }
+        for _ in 1...plan.sends { at { [unowned self] in send() } }
         for _ in 0..<world.below(3) { at { [unowned self] in world.pick(clients)?.mark() } }
         for _ in 0..<world.below(2) { at { [unowned self] in world.pick(clients)?.ask() } }
-        if world.chance(20) { at { [unowned self] in world.pick(clients)?.watch() } }
+    }
+
+    private func send() {
+        guard let client = world.pick(clients), let room = world.pick(database.rooms.keys.sorted()) else { return }
+        sends += 1
+        client.send(room, "m\(sends)", content(client.user, room))
     }
 
     /// Mostly a text, a long one now and then for those who read slowly, or a change of an earlier one.
@@ -147,6 +155,7 @@ final class Simulation {
     private func scheduleFaults() {
         func times(_ count: Int, _ body: @escaping () -> Void) { for _ in 0..<count { at(body) } }
         times(plan.cuts) { [unowned self] in world.pick(clients)?.cut() }
+        times(plan.leavers) { [unowned self] in world.pick(clients)?.leave() }
         times(plan.slowReaders) { [unowned self] in world.pick(clients)?.slow(UInt64(100 + world.below(800))) }
         times(plan.listenerKills) { [unowned self] in
             world.pick(instances)?.loseListener(UInt64(20 + world.below(400)))
@@ -213,6 +222,11 @@ final class Simulation {
         guard world.violation == nil else { return nil }
         for client in clients {
             if let unrest = client.unrest() { return unrest }
+        }
+        let connected = Set(clients.filter { $0.state == .ready }.map(\.user))
+        for client in clients {
+            if let unrest = client.unrestOfPresence(connected) { return unrest }
+            if isCounting, let unrest = client.unrestOfCounts() { return unrest }
         }
         return nil
     }

@@ -107,7 +107,7 @@ struct SimulatorTests {
         return board.failed
     }
 
-    private static func onThread<T: Sendable>(_ body: @escaping @Sendable () -> T) async -> T {
+    static func onThread<T: Sendable>(_ body: @escaping @Sendable () -> T) async -> T {
         await withCheckedContinuation { continuation in
             let thread = Thread { continuation.resume(returning: body()) }
             thread.stackSize = 4 << 20
