@@ -79,6 +79,23 @@ def test_channels_are_few_whatever_the_rooms(stack: ChatStack) -> None:
     asyncio.run(listen())
 
 
+def test_ten_thousand_rows_of_one_transaction_wake_nobody_by_themselves(stack: ChatStack) -> None:
+    """Whoever writes them may wake, once: see `RoomsTests` for a batch of sends."""
+    room = stack.rooms([[account.id for account in stack.accounts(100)]])[0]
+    listen = "LISTEN martlet_chat; LISTEN martlet_work; LISTEN martlet_session; "
+    rows = (
+        f"INSERT INTO messages (room_id, seq, sender_id, kind, body) SELECT {room}, n, 0, 'system', 'x' "
+        "FROM generate_series(1, 10000) n; "
+        f"UPDATE rooms SET last_seq = 10000 WHERE id = {room}; "
+        f"UPDATE room_members SET last_read_seq = 1 WHERE room_id = {room}; "
+        f"INSERT INTO room_changes (room_ids) SELECT ARRAY[{room}] FROM generate_series(1, 10000); "
+        "INSERT INTO work_items (kind, payload, run_at) SELECT 'none', '{}', now() + interval '1 day' "
+        "FROM generate_series(1, 10000)"
+    )
+    assert "notification" not in stack.sql(listen + rows)
+    assert stack.sql(listen + "NOTIFY martlet_work; NOTIFY martlet_work").count("notification") == 1
+
+
 def test_nothing_in_the_schema_notifies(stack: ChatStack) -> None:
     """No trigger, so that whoever changes ten thousand rows wakes once or not at all."""
     functions = "SELECT proname FROM pg_proc WHERE prosrc ILIKE '%notify%' AND pronamespace = 'public'::regnamespace"
