@@ -1,4 +1,4 @@
-"""Would the crowd notice? Its comparison of logs with the table, on logs that are made up, each with one thing wrong."""
+"""Would the crowd notice? It compares logs with the table: here logs that are made up, each with one thing wrong."""
 
 import random
 from typing import Any, Callable

@@ -1,5 +1,5 @@
-"""A read replica before the primary in MARTLET_DATABASE_URL: it takes neither writes nor LISTEN, and what it has is from
-a moment ago. Everything goes to the primary, wherever in the list that is; without one a service says what it misses."""
+"""A read replica before the primary in MARTLET_DATABASE_URL: it takes neither writes nor LISTEN, and is a moment
+behind. Everything goes to the primary, wherever in the list that is; without one a service says what it misses."""
 
 import os
 import shutil
@@ -70,7 +70,8 @@ def listed(stack: ChatStack, *ports: int | str) -> str:
 
 
 def test_a_replica_that_comes_first_is_passed_by(stack: ChatStack, standby: Standby) -> None:
-    process, base = stack.extra_chat("behind", {"MARTLET_DATABASE_URL": listed(stack, standby.port, stack.cluster.port)})
+    url = listed(stack, standby.port, stack.cluster.port)
+    process, base = stack.extra_chat("behind", {"MARTLET_DATABASE_URL": url})
     process.start()
     try:
         process.wait_ready()

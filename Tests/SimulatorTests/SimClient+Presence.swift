@@ -62,8 +62,8 @@ extension SimClient {
             guard watched.contains(room) else { return "\(name) (user \(user)) does not watch room \(room)" }
             for other in row.members.keys.sorted() where other != user {
                 guard !database.rooms.values.contains(where: { $0.wasLeft.contains(other) }) else { continue }
-                let (told, isSo) = (online.contains(other), connected.contains(other))
-                if told != isSo {
+                let isSo = connected.contains(other)
+                if online.contains(other) != isSo {
                     return
                         "\(name) (user \(user)): user \(other) is \(isSo ? "online" : "offline"), which it does not know"
                 }
