@@ -65,7 +65,7 @@ extension SimClient {
                 let isSo = connected.contains(other)
                 if online.contains(other) != isSo {
                     return
-                        "\(name) (user \(user)): user \(other) is \(isSo ? "online" : "offline"), which it does not know"
+                        "\(name) (user \(user)): user \(other) is \(isSo ? "online" : "offline"), unknown to it"
                 }
             }
         }
