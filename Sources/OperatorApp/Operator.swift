@@ -1,5 +1,7 @@
 import Core
+import EventLoop
 import Foundation
+import MediaStore
 import ServiceKit
 
 /// What the commands work with. The executable builds it from CorePostgres; nothing here knows SQL.
@@ -8,6 +10,13 @@ public protocol OperatorBackend: Sendable {
     var users: any UserRepository { get }
     var companies: any CompanyRepository { get }
     var queue: any WorkQueueOperations { get }
+    var backup: any DatabaseBackup { get }
+    var health: any DatabaseHealth { get }
+    var databaseName: String { get }
+    /// Host and port, and of several all of them; no secrets.
+    var databaseAddress: String { get }
+    /// - Throws: as `migrator`.
+    func migrationVersions(directory: String) throws -> [String]
     /// - Throws: an error that names the file, when the folder's migrations are not well-formed.
     func migrator(directory: String) throws -> any SchemaMigrator
     /// - Throws: when the database does not answer.
@@ -56,6 +65,7 @@ public struct Operator: Sendable {
 
     static let commands: [any Command.Type] = [
         MigrateCommand.self, ImportCommand.self, CheckCommand.self, UserCommand.self, QueueCommand.self,
+        BackupCommand.self, RestoreCommand.self, DoctorCommand.self, CompletionCommand.self,
     ]
 
     /// Runs one command and gives the process's exit status.
@@ -103,8 +113,8 @@ public struct Operator: Sendable {
             \(lines.joined(separator: "\n"))
 
             martlet COMMAND --help says more of each. The database is the one of MARTLET_DATABASE_URL.
-            Exit status: 0 done, 1 failed, 64 the command line is wrong, 69 something needed is away, 75 not done in time,
-            78 the configuration is wrong.
+            Exit status: 0 done, 1 failed, 64 the command line is wrong, 69 something that is needed is away,
+            75 not done in time, 78 the configuration is wrong.
 
             """
     }
@@ -141,6 +151,29 @@ public struct Operator: Sendable {
         }
         await backend.close()
         return try result.get()
+    }
+}
+
+extension Operator {
+    /// Threads for files, and what may wait for them.
+    private static let fileThreads = 4
+    private static let filesWaitingMax = 256
+
+    func withFiles<T>(_ body: (OffloadPool) async throws -> T) async throws -> T {
+        let files = OffloadPool(name: "files", threads: Self.fileThreads, queueMax: Self.filesWaitingMax)
+        defer { files.stop() }
+        return try await body(files)
+    }
+
+    /// Opens the store that `MARTLET_STORE` names.
+    func withStore<T>(_ body: (any WorkingStore, OffloadPool) async throws -> T) async throws -> T {
+        try await withFiles { files in
+            var settings = Environment(environment)
+            let opened = StoreSettings.open(&settings, files: files, clock: SystemClock())
+            try settings.check()
+            guard let opened else { throw ConfigurationError(["MARTLET_STORE is not set"]) }
+            return try await body(opened.store, files)
+        }
     }
 }
 

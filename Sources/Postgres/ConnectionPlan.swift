@@ -79,6 +79,9 @@ struct ConnectionPlan: Sendable {
         return found
     }
 
+    /// As they were given, without a look-up.
+    var servers: [Target] { targets(list("port")) }
+
     private func list(_ keyword: String) -> [String] {
         (base[keyword] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }

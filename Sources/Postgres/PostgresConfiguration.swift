@@ -115,6 +115,29 @@ public struct PostgresConfiguration: Sendable {
         return kept.joined(separator: "\"").trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
+    /// What tells PostgreSQL's own programs the same (PostgreSQL manual, 34.15). The password is in here: give it to a
+    /// child in its environment, never in its arguments, which everybody on the machine can read.
+    public var environment: [String: String] {
+        guard let options = PQconndefaults() else { return [:] }
+        defer { PQconninfoFree(options) }
+        var values: [String: String] = [:]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let variable = option.pointee.envvar, let value = parameters[String(cString: keyword)] {
+                values[String(cString: variable)] = value
+            }
+            option += 1
+        }
+        return values
+    }
+
+    /// `db1:5432,db2:5432`
+    public var address: String {
+        let targets = ConnectionPlan(self).servers
+        return targets.map { "\($0.host.isEmpty ? $0.address : $0.host):\($0.port.isEmpty ? "5432" : $0.port)" }
+            .joined(separator: ",")
+    }
+
     public var host: String { parameters["host"] ?? parameters["hostaddr"] ?? "" }
     public var database: String { parameters["dbname"] ?? parameters["user"] ?? "" }
 

@@ -18,6 +18,10 @@ struct PostgresBackend: OperatorBackend {
     let users: any UserRepository
     let companies: any CompanyRepository
     let queue: any WorkQueueOperations
+    let backup: any DatabaseBackup
+    let health: any DatabaseHealth
+    var databaseName: String { database.configuration.database }
+    var databaseAddress: String { database.configuration.address }
 
     init(_ configuration: PostgresConfiguration, notify: Bool) {
         // One loop: the command waits for the database, not for the network.
@@ -31,10 +35,16 @@ struct PostgresBackend: OperatorBackend {
         users = PostgresUsers(db: database, notify: notify)
         companies = PostgresCompanies(db: database, notify: notify)
         queue = PostgresWorkQueue(db: database, notify: notify)
+        backup = PostgresBackup(db: database)
+        health = PostgresHealth(db: database)
     }
 
     func migrator(directory: String) throws -> any SchemaMigrator {
         Migrator(database: database, files: try MigrationFile.load(directory: directory))
+    }
+
+    func migrationVersions(directory: String) throws -> [String] {
+        try MigrationFile.load(directory: directory).map(\.version)
     }
 
     var obstacle: String? { obstacles.text }

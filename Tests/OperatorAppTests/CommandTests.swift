@@ -115,6 +115,8 @@ struct CommandTests {
                 #expect(bad.status == 1)
                 let states = bad.said.json?.items.compactMap { $0["state"]?.string }
                 #expect(states == ["ok", "ok", "ok", "failed", "failed"])
+                let remedies = bad.said.json?.items.compactMap { $0["remedy"]?.string }
+                #expect(remedies?.map(\.isEmpty) == [true, true, true, false, false])
             }
             let wrong = await martlet(
                 "check", "--migrations", migrations, on: db, environment: ["MARTLET_SMTP_URL": "nonsense"])

@@ -30,6 +30,13 @@ struct TestBackend: OperatorBackend {
     var users: any UserRepository { PostgresUsers(db: database) }
     var companies: any CompanyRepository { PostgresCompanies(db: database) }
     var queue: any WorkQueueOperations { PostgresWorkQueue(db: database) }
+    var backup: any DatabaseBackup { PostgresBackup(db: database) }
+    var health: any DatabaseHealth { PostgresHealth(db: database) }
+    var databaseAddress: String { database.configuration.address }
+    var databaseName: String { database.configuration.database }
+    func migrationVersions(directory: String) throws -> [String] {
+        try MigrationFile.load(directory: directory).map(\.version)
+    }
 
     func migrator(directory: String) throws -> any SchemaMigrator {
         Migrator(database: database, files: try MigrationFile.load(directory: directory))

@@ -5,37 +5,27 @@ import Glibc
 import MediaStore
 import ServiceKit
 
-/// Looks at everything the services need, and says all that is wrong at once.
+/// Looks at everything the services need, and says all that is wrong at once, each with its remedy.
 enum CheckCommand: Command {
     static let syntax = CommandSyntax(
         "check", "Checks configuration, database, schema, object store and mail server.",
         options: [MigrateCommand.migrationsOption],
-        notes: "Exits with 0 when all is well, 78 for mistakes of configuration, 1 when something is not reachable.")
-
-    enum Standing: String {
-        case good = "ok"
-        case bad = "failed"
-        /// Not configured, and nothing that one cannot do without.
-        case off
-    }
-
-    struct Finding {
-        let name: String
-        let standing: Standing
-        let detail: String
-    }
+        notes: """
+            Exits with 0 when all is well (a warning is no failure), 78 for mistakes of configuration, 1 when something
+            is not as it must be. martlet doctor looks at the data itself.
+            """)
 
     static func run(_ arguments: Arguments, _ context: Operator) async throws -> Int32 {
-        var findings: [Finding] = []
         let mistakes = Self.mistakes(context.environment)
-        findings.append(
+        var findings = [
             Finding(
-                name: "configuration", standing: mistakes.isEmpty ? .good : .bad,
-                detail: mistakes.joined(separator: "; ")))
+                "configuration", mistakes.isEmpty ? .good : .bad, mistakes.joined(separator: "; "),
+                remedy: "README's table of settings has all of them")
+        ]
         findings += await database(arguments, context)
-        findings.append(await store(context.environment))
-        findings.append(await mail(context))
-        tell(findings, on: context.terminal, asJSON: arguments.has("--json"))
+        findings.append(await StoreCheck.look(context.environment))
+        findings.append(await MailCheck.look(context))
+        Finding.tell(findings, on: context.terminal, asJSON: arguments.has("--json"))
         if !mistakes.isEmpty { return Operator.Status.configuration }
         return findings.contains { $0.standing == .bad } ? Operator.Status.failure : Operator.Status.success
     }
@@ -48,7 +38,7 @@ enum CheckCommand: Command {
         for name in ["MARTLET_RESET_URL", "MARTLET_CONFIRMED_URL"] where settings.value(name) != nil {
             _ = settings.webURL(name)
         }
-        if let text = settings.value("MARTLET_SMTP_URL"), mailServer(text) == nil {
+        if let text = settings.value("MARTLET_SMTP_URL"), MailCheck.server(text) == nil {
             settings.mistake("MARTLET_SMTP_URL must be smtp://HOST:PORT or smtps://HOST:PORT")
         }
         do { try settings.check() } catch { return error.mistakes }
@@ -58,115 +48,71 @@ enum CheckCommand: Command {
     private static func database(_ arguments: Arguments, _ context: Operator) async -> [Finding] {
         do {
             return try await context.withBackend { backend in
+                let facts: DatabaseFacts
                 do {
                     try await backend.ping()
+                    facts = try await backend.health.facts()
                 } catch {
                     let detail = backend.obstacle ?? Operator.explain(error)
-                    return [Finding(name: "database", standing: .bad, detail: detail)]
+                    return [Finding("database", .bad, detail, remedy: reachRemedy(backend))]
                 }
-                let reachable = Finding(name: "database", standing: .good, detail: "")
+                var findings = DatabaseCheck.judge(facts, server: backend.databaseAddress)
                 do {
                     let directory = try MigrateCommand.directory(arguments, context)
-                    let states = try await backend.migrator(directory: directory).status()
-                    return [reachable, schema(states)]
+                    findings.append(DatabaseCheck.schema(try await backend.migrator(directory: directory).status()))
                 } catch {
-                    return [reachable, Finding(name: "schema", standing: .bad, detail: Operator.explain(error))]
+                    findings.append(Finding("schema", .bad, Operator.explain(error)))
                 }
+                return findings
             }
         } catch {
-            return [Finding(name: "database", standing: .bad, detail: Operator.explain(error))]
+            return [Finding("database", .bad, Operator.explain(error))]
         }
     }
 
-    private static func schema(_ states: [MigrationState]) -> Finding {
-        let pending = states.filter { $0.standing == .pending }.map(\.name)
-        let changed = states.filter { $0.standing == .changed }.map(\.name)
-        if !changed.isEmpty {
-            return Finding(name: "schema", standing: .bad, detail: "changed since: " + changed.joined(separator: ", "))
-        }
-        guard pending.isEmpty else {
-            return Finding(
-                name: "schema", standing: .bad,
-                detail: "pending (martlet migrate): " + pending.joined(separator: ", "))
-        }
-        return Finding(name: "schema", standing: .good, detail: "\(states.count) migrations applied")
+    private static func reachRemedy(_ backend: any OperatorBackend) -> String {
+        "is PostgreSQL up at \(backend.databaseAddress), and are user, password and pg_hba.conf right?"
+    }
+}
+
+/// One thing that was looked at.
+struct Finding {
+    enum Standing: String {
+        case good = "ok"
+        case warning
+        case bad = "failed"
+        /// Not configured, and nothing that one cannot do without.
+        case off
     }
 
-    private static func store(_ environment: [String: String]) async -> Finding {
-        var settings = Environment(environment)
-        guard let path = settings.value("MARTLET_STORE") else {
-            return Finding(name: "store", standing: .off, detail: "MARTLET_STORE is not set")
-        }
-        if StoreSettings.isBucket(path) { return await bucket(&settings) }
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
-            return Finding(name: "store", standing: .bad, detail: "\(path) is no folder")
-        }
-        guard access(path, W_OK | X_OK) == 0 else {
-            return Finding(name: "store", standing: .bad, detail: "\(path) cannot be written to")
-        }
-        return Finding(name: "store", standing: .good, detail: path)
+    let name: String
+    let standing: Standing
+    let detail: String
+    /// What to do about it; empty when all is well.
+    let remedy: String
+
+    init(_ name: String, _ standing: Standing, _ detail: String, remedy: String = "") {
+        self.name = name
+        self.standing = standing
+        self.detail = detail
+        self.remedy = standing == .good || standing == .off ? "" : remedy
     }
 
-    /// Writes and removes a small object.
-    private static func bucket(_ settings: inout Environment) async -> Finding {
-        let files = OffloadPool(name: "files", threads: 1, queueMax: 8)
-        defer { files.stop() }
-        do {
-            let opened = StoreSettings.open(&settings, files: files, clock: SystemClock())
-            try settings.check()
-            try await opened?.store.probe()
-            return Finding(name: "store", standing: .good, detail: "S3")
-        } catch {
-            let mistakes = (error as? ConfigurationError)?.mistakes.joined(separator: "; ")
-            return Finding(name: "store", standing: .bad, detail: mistakes ?? "\(error)")
-        }
-    }
-
-    private static func mailServer(_ text: String) -> (host: String, port: Int, isImplicitTLS: Bool)? {
-        guard let parts = URLComponents(string: text), let host = parts.host, !host.isEmpty else { return nil }
-        switch parts.scheme {
-        case "smtp": return (host, parts.port ?? 25, false)
-        case "smtps": return (host, parts.port ?? 465, true)
-        default: return nil
-        }
-    }
-
-    private static func mail(_ context: Operator) async -> Finding {
-        var settings = Environment(context.environment)
-        guard let text = settings.value("MARTLET_SMTP_URL"), let server = mailServer(text) else {
-            return Finding(name: "mail", standing: .off, detail: "MARTLET_SMTP_URL is not set")
-        }
-        let address = "\(server.host):\(server.port)"
-        do {
-            // With TLS from the start the server says nothing before the handshake; that it accepts is enough.
-            let greeting = try await context.greeting(server.host, server.port, !server.isImplicitTLS)
-            guard server.isImplicitTLS || greeting.hasPrefix("220") else {
-                return Finding(name: "mail", standing: .bad, detail: "\(address) does not greet as a mail server")
-            }
-            return Finding(name: "mail", standing: .good, detail: address)
-        } catch {
-            return Finding(name: "mail", standing: .bad, detail: "\(address): \(Operator.explain(error))")
-        }
-    }
-
-    private static func tell(_ findings: [Finding], on terminal: Terminal, asJSON: Bool) {
+    static func tell(_ findings: [Finding], on terminal: Terminal, asJSON: Bool) {
         if asJSON {
-            terminal.line(
-                OrderedJSON.array(
-                    findings.map {
-                        .objectOf([
-                            "name": .string($0.name), "state": .string($0.standing.rawValue),
-                            "detail": .string($0.detail),
-                        ])
-                    }
-                ).text)
-            return
+            let rows = findings.map { finding in
+                OrderedJSON.objectOf([
+                    "name": .string(finding.name), "state": .string(finding.standing.rawValue),
+                    "detail": .string(finding.detail), "remedy": .string(finding.remedy),
+                ])
+            }
+            return terminal.line(OrderedJSON.array(rows).text)
         }
         for finding in findings {
             let word = finding.standing.rawValue
             let line = word + String(repeating: " ", count: 8 - word.count) + finding.name
             terminal.line(finding.detail.isEmpty ? line : "\(line): \(finding.detail)")
+            if !finding.remedy.isEmpty { terminal.line("        -> \(finding.remedy)") }
         }
     }
 }

@@ -10,7 +10,9 @@ enum ImportCommand: Command {
     static let syntax = CommandSyntax(
         "import", "Imports postings or companies from files.", operands: "FILE|DIR", count: 1...1,
         options: [
-            .init("--format", "NAME", "\(formats), or auto (default: auto, by content)"),
+            .init(
+                "--format", "NAME", "\(formats), or auto (default: auto, by content)",
+                values: SourceFormat.allCases.map(\.rawValue) + ["auto"]),
             .init("--company", "NAME", "whose postings these are, where Greenhouse or Lever do not say"),
             .init("--renew-days", "N", "republish postings whose closing date has passed for N days from now"),
             .init("--dry-run", nil, "read and judge everything, store nothing"),

@@ -8,7 +8,7 @@ enum MigrateCommand: Command {
 
     static let syntax = CommandSyntax(
         "migrate", "Brings the database's schema up to date, or shows how it stands.", operands: "[up|down|status]",
-        count: 0...1,
+        count: 0...1, actions: ["up", "down", "status"],
         options: [MigrateCommand.migrationsOption],
         notes: """
             up      applies what is pending, oldest first (the default). Several may run at once: one does the work.

@@ -18,7 +18,8 @@ enum QueueCommand: Command {
         options: [
             .init("--kind", "NAME", "of this kind only; for pause, resume, drain and retry: which", values: kinds),
             .init(
-                "--state", "NAME", "items in this state, one by one: \(states.joined(separator: ", "))", values: states),
+                "--state", "NAME", "items in this state, one by one: \(states.joined(separator: ", "))",
+                values: states),
             .init("--limit", "N", "items in a page (default 50)"),
             .init("--after", "ID", "the page after the one that ended with this item"),
             .init("--running", nil, "drain: only until nothing of the kind runs, as after pause"),

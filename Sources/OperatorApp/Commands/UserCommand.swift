@@ -6,6 +6,7 @@ enum UserCommand: Command {
     static let syntax = CommandSyntax(
         "user", "Creates, shows, blocks and unblocks people, and sets their passwords.",
         operands: "create|show|block|unblock|password [WHO]", count: 1...2,
+        actions: ["create", "show", "block", "unblock", "password"],
         options: [
             .init("--email", "ADDRESS", "of the new person"),
             .init("--username", "NAME", "of the new person"),

@@ -1,0 +1,82 @@
+import EventLoop
+import Foundation
+import Glibc
+import MediaStore
+import ServiceKit
+
+/// Writes and removes a small object in the store, as the services will.
+enum StoreCheck {
+    static func look(_ environment: [String: String]) async -> Finding {
+        var settings = Environment(environment)
+        guard let path = settings.value("MARTLET_STORE") else {
+            return Finding("store", .off, "MARTLET_STORE is not set")
+        }
+        let isBucket = StoreSettings.isBucket(path)
+        // Opening would make it.
+        if !isBucket, let problem = folderProblem(path) { return problem }
+        let files = OffloadPool(name: "files", threads: 1, queueMax: 8)
+        defer { files.stop() }
+        do {
+            let opened = StoreSettings.open(&settings, files: files, clock: SystemClock())
+            try settings.check()
+            try await opened?.store.probe()
+            return Finding("store", .good, isBucket ? "S3" : path)
+        } catch {
+            let mistakes = (error as? ConfigurationError)?.mistakes.joined(separator: "; ")
+            let detail = mistakes ?? "\(error)"
+            return Finding("store", .bad, detail, remedy: remedy(detail, isBucket: isBucket))
+        }
+    }
+
+    private static func folderProblem(_ path: String) -> Finding? {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
+            return Finding(
+                "store", .bad, "\(path) is no folder", remedy: "mkdir -p \(path), owned by the user of the services")
+        }
+        guard access(path, W_OK | X_OK) == 0 else {
+            let isReadOnly = errno == EROFS
+            return Finding(
+                "store", .bad, "\(path) cannot be written to" + (isReadOnly ? ": its file system is read-only" : ""),
+                remedy: isReadOnly ? "mount it for writing" : "chown it to the user of the services")
+        }
+        return nil
+    }
+
+    private static func remedy(_ detail: String, isBucket: Bool) -> String {
+        if detail.contains(String(cString: strerror(ENOSPC))) { return "the disk is full: make room" }
+        if detail.contains(String(cString: strerror(EROFS))) { return "mount it for writing" }
+        return isBucket ? "look at MARTLET_STORE, its endpoint, region and keys" : "look at the folder of MARTLET_STORE"
+    }
+}
+
+/// Asks whether a mail server answers as one.
+enum MailCheck {
+    static func server(_ text: String) -> (host: String, port: Int, isImplicitTLS: Bool)? {
+        guard let parts = URLComponents(string: text), let host = parts.host, !host.isEmpty else { return nil }
+        switch parts.scheme {
+        case "smtp": return (host, parts.port ?? 25, false)
+        case "smtps": return (host, parts.port ?? 465, true)
+        default: return nil
+        }
+    }
+
+    static func look(_ context: Operator) async -> Finding {
+        var settings = Environment(context.environment)
+        guard let text = settings.value("MARTLET_SMTP_URL"), let server = server(text) else {
+            return Finding("mail", .off, "MARTLET_SMTP_URL is not set")
+        }
+        let address = "\(server.host):\(server.port)"
+        let remedy = "mails wait in the queue meanwhile; is the mail server up, and MARTLET_SMTP_URL right?"
+        do {
+            // With TLS from the start the server says nothing before the handshake; that it accepts is enough.
+            let greeting = try await context.greeting(server.host, server.port, !server.isImplicitTLS)
+            guard server.isImplicitTLS || greeting.hasPrefix("220") else {
+                return Finding("mail", .bad, "\(address) does not greet as a mail server", remedy: remedy)
+            }
+            return Finding("mail", .good, address)
+        } catch {
+            return Finding("mail", .bad, "\(address): \(Operator.explain(error))", remedy: remedy)
+        }
+    }
+}
