@@ -45,6 +45,14 @@ public struct MigrationFile: Sendable, Equatable {
         self.name = name
         self.up = Self.part(lines, from: up, to: down)
         self.down = Self.part(lines, from: down, to: lines.count)
+        for part in [self.up, self.down] where !part.inTransaction {
+            // What ran before a failure would stay, and the file could not be run again.
+            let statements = SQLScript.statements(part.text, firstLine: part.line)
+            guard statements.count <= 1 else {
+                throw MigrationError(
+                    name, line: statements[1].line, "a part with transaction:false holds one statement only")
+            }
+        }
     }
 
     /// All migrations of a folder, by version.

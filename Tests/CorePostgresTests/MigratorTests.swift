@@ -173,11 +173,17 @@ struct MigratorTests {
         try await withEmptyDatabase { db, database in
             let table = try file(1, "CREATE TABLE one (id int);", "DROP TABLE one;")
             let index = try file(
-                2,
-                "CREATE INDEX CONCURRENTLY one_id ON one (id);\nCREATE INDEX CONCURRENTLY one_id2 ON one ((id + 1));",
-                "DROP INDEX CONCURRENTLY one_id;", options: " transaction:false")
+                2, "CREATE INDEX CONCURRENTLY one_id2 ON one ((id + 1));", "DROP INDEX CONCURRENTLY one_id2;",
+                options: " transaction:false")
             #expect(try await Migrator(database: db, files: [table, index]).up { _ in }.applied.count == 2)
             #expect(try await database.run("SELECT to_regclass('one_id2') IS NOT NULL") == [["t"]])
+            // Were the second one to fail, the first would stay.
+            let two = #expect(throws: MigrationError.self) {
+                try file(
+                    3, "CREATE INDEX CONCURRENTLY a ON one (id);\nCREATE INDEX CONCURRENTLY b ON one (id);",
+                    "SELECT 1;", options: " transaction:false")
+            }
+            #expect(two?.reason.contains("one statement only") == true && two?.line == 3)
             let within = try file(2, "CREATE INDEX CONCURRENTLY one_id3 ON one (id);")
             let error = await failure {
                 _ = try await Migrator(database: db, files: [table, index, try file(3, within.up.text)]).up { _ in }
