@@ -35,6 +35,18 @@ static inline VipsImage *martlet_vips_load(const char *loader, const char *path)
   return image;
 }
 
+/* An SVG, drawn `scale` times as large as it says. It is given without an address, so librsvg opens nothing that it
+   refers to. */
+static inline VipsImage *martlet_vips_draw(const void *bytes, size_t count, double scale) {
+  VipsImage *image = NULL;
+  VipsBlob *blob = vips_blob_copy(bytes, count);
+  if (blob == NULL) return NULL;
+  int result = vips_call("svgload_buffer", blob, &image, "scale", scale, "access", VIPS_ACCESS_SEQUENTIAL, "fail_on",
+                         VIPS_FAIL_ON_TRUNCATED, NULL);
+  vips_area_unref(VIPS_AREA(blob));
+  return result == 0 ? image : NULL;
+}
+
 /* A whole number from the header, or `fallback` when it has none of that name. */
 static inline int martlet_vips_number(VipsImage *image, const char *name, int fallback) {
   int number = fallback;

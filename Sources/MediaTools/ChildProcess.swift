@@ -21,7 +21,7 @@ final class ChildProcess {
     private var isReaped = false
 
     /// Starts a child and waits until it says that it is in its sandbox.
-    init(_ configuration: MediaChildPool.Configuration) throws(Failure) {
+    init(_ configuration: MediaChildPool.Configuration, _ options: ChildOptions) throws(Failure) {
         var requests: [Int32] = [-1, -1]
         var answers: [Int32] = [-1, -1]
         guard martlet_pipe(&requests) == 0 else { throw .notStarted("no pipe for a child") }
@@ -29,7 +29,8 @@ final class ChildProcess {
             requests.forEach { _ = close($0) }
             throw .notStarted("no pipe for a child")
         }
-        let arguments = [configuration.executable, MediaChild.argument] + configuration.roots
+        let arguments =
+            [configuration.executable, MediaChild.argument] + options.words + configuration.roots
         var pid: pid_t = 0
         let code = Self.withCStrings(arguments) { arguments in
             Self.withCStrings(Self.environment) { environment in

@@ -18,7 +18,7 @@ final class ContentSniffer {
 
     deinit { magic_close(magic) }
 
-    /// - Throws: `empty` or `unsupportedType`.
+    /// - Throws: `empty`, `unsupportedType`, or a reason that says more of a type we do not take.
     func sniff(_ file: borrowing OpenFile) throws(Rejection) -> ContentType {
         guard file.bytes > 0 else { throw .empty }
         guard let name = magic_descriptor(magic, file.descriptor) else { throw .unsupportedType }
@@ -31,6 +31,8 @@ final class ContentSniffer {
         // libmagic looks at the first members of an archive only, and some programs put others first.
         if mime == "application/zip", Self.isWordArchive(file) { return .docx }
         if Self.compoundTypes.contains(mime) { return try Self.compound(file) }
+        // libmagic wants the header that belongs behind a PNG's signature. Who sent this meant a picture.
+        if mime == "application/octet-stream", Self.begins(file, with: Self.pngSignature) { throw .notAnImage }
         throw .unsupportedType
     }
 
@@ -45,6 +47,13 @@ final class ContentSniffer {
         guard !compound.has("EncryptedPackage") else { throw .encrypted }
         guard compound.has("WordDocument") else { throw .unsupportedType }
         return .doc
+    }
+
+    private static let pngSignature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
+    private static func begins(_ file: borrowing OpenFile, with signature: [UInt8]) -> Bool {
+        var head = [UInt8](repeating: 0, count: signature.count)
+        return pread(file.descriptor, &head, head.count, 0) == head.count && head == signature
     }
 
     private static let textHeadBytes = 64 << 10

@@ -1,14 +1,15 @@
 /// The kinds of file we take, by content. What is stored and served has one of these types, whatever its sender said.
 ///
-/// SVG is none of them: it is a program in an image's clothes. Of a GIF the first frame is kept; GIF, HEIC, AVIF and
-/// TIFF become JPEG, or PNG where they are transparent, which every browser shows. Documents are stored as they are.
+/// SVG is a program in an image's clothes: it is refused, or drawn and kept as a PNG. Of a GIF the first frame is kept;
+/// GIF, HEIC, AVIF and TIFF become JPEG, or PNG where they are transparent, which every browser shows. Documents are
+/// stored as they are.
 public enum ContentType: String, Codable, Sendable, CaseIterable {
-    case jpeg, png, webp, gif, heic, avif, tiff
+    case jpeg, png, webp, gif, heic, avif, tiff, svg
     case pdf, docx, doc, odt, rtf, txt
 
     public var isImage: Bool {
         switch self {
-        case .jpeg, .png, .webp, .gif, .heic, .avif, .tiff: true
+        case .jpeg, .png, .webp, .gif, .heic, .avif, .tiff, .svg: true
         case .pdf, .docx, .doc, .odt, .rtf, .txt: false
         }
     }
@@ -16,6 +17,7 @@ public enum ContentType: String, Codable, Sendable, CaseIterable {
     public var mime: String {
         switch self {
         case .jpeg, .png, .webp, .gif, .heic, .avif, .tiff: "image/" + rawValue
+        case .svg: "image/svg+xml"
         case .pdf: "application/pdf"
         case .docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
         case .doc: "application/msword"
@@ -38,6 +40,7 @@ public enum ContentType: String, Codable, Sendable, CaseIterable {
         case "image/heic", "image/heif": self = .heic
         case "image/avif": self = .avif
         case "image/tiff": self = .tiff
+        case "image/svg+xml": self = .svg
         case "application/pdf": self = .pdf
         case "application/vnd.openxmlformats-officedocument.wordprocessingml.document": self = .docx
         case "application/msword": self = .doc

@@ -50,10 +50,14 @@ struct Header {
         return false
     }
 
-    /// Whether a failure to decode is rather for want of memory: libheif does not say, and how much it takes depends on
-    /// whether the image is in tiles.
-    func mayLackMemory(type: ContentType) -> Bool {
-        (type == .heic || type == .avif) && decoderBytes(type: type) > 128 << 20
+    /// What a failure to decode means. It may be want of memory, which libheif does not say, and how much it takes
+    /// depends on whether the image is in tiles.
+    func decodingFailure(type: ContentType) -> Rejection {
+        switch type {
+        case .svg: .unsafeImage
+        case .heic, .avif: decoderBytes(type: type) > 128 << 20 ? .tooMuchMemory : .truncated
+        default: .truncated
+        }
     }
 
     /// What the format's library holds while it decodes.
@@ -70,6 +74,8 @@ struct Header {
         case .gif: return pixels * 6
         // Measured: the codec's planes, and their conversion to RGB.
         case .heic, .avif: return pixels * 7
+        // The surface that it is drawn on.
+        case .svg: return pixels * 4
         // One strip may be the whole image.
         default: return decoded
         }

@@ -18,10 +18,17 @@ struct ImageWork {
     let type: ContentType
     let outputDirectory: String
     let limits: MediaLimits
+    /// For SVG: what is drawn.
+    var vector: Vector?
+
+    /// Nothing but the header is read yet.
+    func open() throws(Picture.Failure) -> Picture {
+        if let vector { try Picture.draw(vector) } else { try Picture.load(type, path: path) }
+    }
 
     func run() throws(Trouble) -> MediaImage {
         let header: Header
-        do { header = Header(try Picture.load(type, path: path)) } catch {
+        do { header = Header(try open()) } catch {
             throw trouble(error, otherwise: .notAnImage)
         }
         let isInMemory: Bool
@@ -41,7 +48,17 @@ struct ImageWork {
                 source: type, width: header.uprightWidth, height: header.uprightHeight, frames: header.frames,
                 original: original, variants: variants)
         } catch {
-            throw trouble(error, otherwise: header.mayLackMemory(type: type) ? .tooMuchMemory : .truncated)
+            removeWritten()
+            throw trouble(error, otherwise: header.decodingFailure(type: type))
+        }
+    }
+
+    /// Half a picture is no use to anybody.
+    private func removeWritten() {
+        for name in MediaVariant.Name.allCases {
+            for type in [ContentType.jpeg, .png, .webp] {
+                unlink(outputDirectory + "/" + name.rawValue + type.ext)
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 import Foundation
 
-/// The process that opens strangers' files: `martlet-worker media-child ROOT…`. It is born with two pipes, locks
-/// itself in, and answers one request after the other until its input ends. What a file does, it does to this process.
+/// The process that opens strangers' files: `martlet-worker media-child [--svg] ROOT…`. It is born with two pipes,
+/// locks itself in, and answers one request after the other until its input ends. What a file does, it does to this
+/// process.
 public enum MediaChild {
     /// The word that makes a martlet program a media child, before any other argument.
     public static let argument = "media-child"
@@ -13,15 +14,17 @@ public enum MediaChild {
     }
 
     /// Runs until the input ends. To be called first in `main`, before there is a second thread.
-    /// - Parameter roots: The folders in which requests may read and write.
-    public static func run(roots: [String]) -> Never {
+    /// - Parameter words: What a pool has given to it: options, then the folders in which requests may read and write.
+    public static func run(_ words: some Sequence<String>) -> Never {
+        var roots: [String] = []
+        guard let options = ChildOptions(words, roots: &roots) else { exit(ExitCode.badRequest) }
         // Libraries print to the standard output; the answers go where they cannot.
         let output = dup(STDOUT_FILENO)
         let nothing = open("/dev/null", O_WRONLY | O_CLOEXEC)
         guard output >= 0, nothing >= 0, dup2(nothing, STDOUT_FILENO) >= 0 else { exit(ExitCode.noSandbox) }
         do {
             _ = try Sandbox.enter(roots: roots)
-            let processor = try MediaProcessor()
+            let processor = try MediaProcessor(options)
             try Sandbox.lock()
             let hello = Sandbox.probe()
             guard hello.networkDenied, hello.processesDenied else { exit(ExitCode.noSandbox) }

@@ -21,6 +21,8 @@ public final class MediaChildPool: Sendable {
         public var executable: String
         /// The folders that hold all requests' files and output directories, absolute, existing.
         public var roots: [String]
+        /// SVG is drawn, and the drawing kept. Otherwise it is refused.
+        public var rasterizesSVG = false
         /// Each takes up to 256 MiB and a processor.
         public var children = 2
         /// Requests beyond the children. Work items wait in the database, not here.
@@ -187,8 +189,10 @@ public final class MediaChildPool: Sendable {
 
     private func answerOnce(_ body: Data, by child: inout ChildProcess?) throws -> MediaAnswer {
         if let used = child, used.hasEnded() || used.filesServed >= configuration.filesPerChildMax { child = nil }
+        var options = ChildOptions()
+        options.rasterizesSVG = configuration.rasterizesSVG
         let current: ChildProcess
-        if let child { current = child } else { current = try start() }
+        if let child { current = child } else { current = try start(options) }
         child = current
         do {
             let deadline = ContinuousClock.now + configuration.deadline
@@ -205,9 +209,9 @@ public final class MediaChildPool: Sendable {
         }
     }
 
-    private func start() throws -> ChildProcess {
+    private func start(_ options: ChildOptions) throws -> ChildProcess {
         do throws(ChildProcess.Failure) {
-            let child = try ChildProcess(configuration)
+            let child = try ChildProcess(configuration, options)
             probe.started(child.pid, child.hello)
             return child
         } catch {

@@ -1,9 +1,12 @@
 /// Does what a request asks, in this process. Made once, in the child, before it locks itself in.
 final class MediaProcessor {
     private let sniffer: ContentSniffer
+    private let options: ChildOptions
 
-    init() throws(MediaToolsError) {
+    init(_ options: ChildOptions = ChildOptions()) throws(MediaToolsError) {
+        self.options = options
         try Picture.startLibrary()
+        if options.rasterizesSVG { Picture.allowDrawings() }
         sniffer = try ContentSniffer()
     }
 
@@ -28,8 +31,11 @@ final class MediaProcessor {
             let document = try DocumentWork(limits: request.limits).run(file, type: type)
             return .document(request.resumeIn.map { document.read(in: $0) } ?? document)
         case (_, true):
+            guard type != .svg || options.rasterizesSVG else { throw .vectorImage }
+            let vector = type == .svg ? try Vector(file.contents()) : nil
             let work = ImageWork(
-                path: request.path, type: type, outputDirectory: request.outputDirectory, limits: request.limits)
+                path: request.path, type: type, outputDirectory: request.outputDirectory, limits: request.limits,
+                vector: vector)
             do { return .image(try work.run()) } catch {
                 switch error {
                 case .rejected(let rejection): throw rejection

@@ -19,9 +19,12 @@ final class Picture {
         var isOutOfMemory: Bool { reason.contains("out of memory") }
         /// The output, not the input, is at fault.
         var isDiskTrouble: Bool {
-            ["No space left", "unable to write", "write error", "unable to open for write", "File too large"]
-                .contains { reason.contains($0) }
+            // What cannot be drawn cannot be written either, and both are said.
+            !isUndrawable
+                && ["No space left", "unable to write", "write error", "unable to open for write", "File too large"]
+                    .contains { reason.contains($0) }
         }
+        private var isUndrawable: Bool { reason.contains("SVG rendering failed") }
 
         init(disk reason: String) { self.reason = reason }
 
@@ -42,7 +45,15 @@ final class Picture {
     }
 
     /// Starts the library, once in a process: only the loaders of the allow-list, one thread, nothing remembered.
-    static func startLibrary() throws(MediaToolsError) {
+    static func startLibrary() throws(MediaToolsError) { try started.get() }
+
+    /// Two threads that start it at once would end the process.
+    private static let started = Result<Void, MediaToolsError> { () throws(MediaToolsError) in try start() }
+
+    /// Drawings are loaded only where somebody has asked for it.
+    static func allowDrawings() { vips_operation_block_set("VipsForeignLoadSvg", 0) }
+
+    private static func start() throws(MediaToolsError) {
         guard martlet_vips_start("media-child") == 0 else { throw .vips(Failure().reason) }
         vips_block_untrusted_set(1)
         vips_operation_block_set("VipsForeignLoad", 1)
@@ -63,6 +74,17 @@ final class Picture {
             default: type.rawValue + "load"
             }
         return try check(martlet_vips_load(loader, path))
+    }
+
+    /// Drawn so large that its longer side has at least `Vector.sideMin` pixels.
+    static func draw(_ vector: Vector) throws(Failure) -> Picture {
+        let asSaid = try drawn(vector, scale: 1)
+        let scale = Vector.scale(width: asSaid.width, height: asSaid.height)
+        return scale == 1 ? asSaid : try drawn(vector, scale: scale)
+    }
+
+    private static func drawn(_ vector: Vector, scale: Double) throws(Failure) -> Picture {
+        try check(vector.bytes.withUnsafeBytes { martlet_vips_draw($0.baseAddress, $0.count, scale) })
     }
 
     // MARK: Header

@@ -10,10 +10,11 @@ final class Source {
 
     init(work: ImageWork, isInMemory: Bool, isTurned: Bool) throws(Picture.Failure) {
         self.work = work
-        let loaded = try Picture.load(work.type, path: work.path)
+        let loaded = try work.open()
         let (converted, keepsProfile) = try loaded.eightBit()
         switch work.type {
         case .jpeg, .png, .webp: output = work.type
+        case .svg: output = .png
         default: output = converted.hasAlpha ? .png : .jpeg
         }
         isAsSent = output == work.type && converted === loaded && !isTurned
@@ -34,6 +35,6 @@ final class Source {
             unread = nil
             return first
         }
-        return try Picture.load(work.type, path: work.path).eightBit().picture
+        return try work.open().eightBit().picture
     }
 }

@@ -7,6 +7,11 @@ import Transfer
 public struct WorkerConfiguration: Sendable {
     public static let mailsAtOnceMax = 64
 
+    /// What becomes of an SVG: it can hold programs, so it is never served as it is.
+    public enum SVG: String, CaseIterable, Sendable {
+        case refuse, rasterize
+    }
+
     public let database: DatabaseSettings
     public let keys: SigningKeys
     public let publicURL: String
@@ -20,6 +25,7 @@ public struct WorkerConfiguration: Sendable {
     /// Shown in the queue as the holder of leases.
     public let name: String
     public let mediaChildren: Int
+    public let svg: SVG
     public let mailsAtOnce: Int
 
     /// The right side of Message-IDs: the sender's domain.
@@ -32,6 +38,7 @@ public struct WorkerConfiguration: Sendable {
         resetURL = environment.webURL("MARTLET_RESET_URL", default: publicURL + "/reset-password")
         name = environment.string("MARTLET_INSTANCE", default: "worker-\(ProcessInfo.processInfo.processIdentifier)")
         mediaChildren = environment.int("MARTLET_MEDIA_CHILDREN", default: 2, in: 1...64)
+        svg = environment.choice("MARTLET_SVG", default: .refuse)
         mailsAtOnce = environment.int("MARTLET_MAILS_AT_ONCE", default: 8, in: 1...Self.mailsAtOnceMax)
         smtp = Self.smtp(&environment)
         let sender = environment.string("MARTLET_MAIL_FROM", default: "Martlet <martlet@localhost>")

@@ -12,7 +12,7 @@ import WorkerApp
 enum Main {
     static func main() async {
         let arguments = CommandLine.arguments
-        if arguments.count > 1, arguments[1] == MediaChild.argument { MediaChild.run(roots: Array(arguments[2...])) }
+        if arguments.count > 1, arguments[1] == MediaChild.argument { MediaChild.run(arguments[2...]) }
         exit(await ServiceRunner.run("worker", build: build))
     }
 
@@ -30,6 +30,7 @@ enum Main {
         var children = MediaChildPool.Configuration(
             executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: opened.roots)
         children.children = configuration.mediaChildren
+        children.rasterizesSVG = configuration.svg == .rasterize
         let notify = configuration.database.notify
         let parts = WorkerService.Parts(
             queue: PostgresWorkQueue(db: db, notify: notify),

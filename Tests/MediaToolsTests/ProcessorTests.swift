@@ -176,11 +176,15 @@ import Testing
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>"
         #expect(try process([]).0.rejection == .empty)
         for text in [
-            svg, "\u{FEFF}" + svg, "<!DOCTYPE html><html><script>x</script></html>", "#!/bin/sh\nexit 0\n",
+            "\u{FEFF}" + svg, "<!DOCTYPE html><html><script>x</script></html>", "#!/bin/sh\nexit 0\n",
             "PK\u{3}\u{4}", "\u{7F}ELF" + String(repeating: "\0", count: 2000),
         ] {
             #expect(try process(Array(text.utf8)).0.rejection == .unsupportedType, "\(text)")
         }
+        #expect(try process(Array(svg.utf8)).0.rejection == .vectorImage)
+        #expect(
+            try process(Array("\u{89}PNG\r\n\u{1A}\nnothing".unicodeScalars.map { UInt8($0.value) })).0.rejection
+                == .notAnImage)
         // Notepad's "Unicode" is text, though every other byte is nought.
         let wide = Data([0xFF, 0xFE]) + "Curriculum vitae\r\n".data(using: .utf16LittleEndian)!
         #expect(try process(Array(wide)).0.document?.type == .txt)

@@ -1,7 +1,7 @@
 import Cexpat
 
 /// Reads XML from outside as events, by expat. Documents of word processors have no document type, and so no entities:
-/// one that has is refused before the first of them is looked at.
+/// one that has is refused before the first of them is looked at. Drawings may name theirs, but not add to it.
 final class XMLReader {
     /// Word nests some thirty.
     static let depthMax = 256
@@ -22,6 +22,15 @@ final class XMLReader {
     struct Attributes {
         fileprivate let list: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?
 
+        func forEach(_ body: (Name, String) -> Void) {
+            guard let list else { return }
+            var index = 0
+            while let name = list[index], let value = list[index + 1] {
+                body(Name(String(cString: name)), String(cString: value))
+                index += 2
+            }
+        }
+
         /// By the last part of its name, in whatever namespace.
         subscript(local: String) -> String? {
             guard let list else { return nil }
@@ -39,19 +48,25 @@ final class XMLReader {
     var onText: (UnsafeBufferPointer<UInt8>) -> Void = { _ in }
 
     private let parser: XML_Parser
+    private let allowsDocumentType: Bool
     private var depth = 0
     private var refusal: Rejection?
 
+    /// - Parameter allowsDocumentType: one that is only named; it is not fetched.
     /// - Throws: `broken` when there is no memory for a parser.
-    init() throws(Rejection) {
+    init(allowsDocumentType: Bool = false) throws(Rejection) {
         guard let parser = XML_ParserCreateNS(nil, XML_Char(UInt8(ascii: "|"))) else { throw .broken }
         self.parser = parser
+        self.allowsDocumentType = allowsDocumentType
         // Not retained: the parser calls only while `feed` runs.
         XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
         XML_SetElementHandler(
             parser, { XMLReader.of($0)?.started($1, $2) }, { XMLReader.of($0)?.ended($1) })
         XML_SetCharacterDataHandler(parser) { XMLReader.of($0)?.text($1, Int($2)) }
-        XML_SetStartDoctypeDeclHandler(parser) { user, _, _, _, _ in XMLReader.of(user)?.stop(.unsafeDocument) }
+        XML_SetStartDoctypeDeclHandler(parser) { user, _, _, _, hasEntities in
+            guard let reader = XMLReader.of(user), !reader.allowsDocumentType || hasEntities != 0 else { return }
+            reader.stop(.unsafeDocument)
+        }
     }
 
     deinit { XML_ParserFree(parser) }
