@@ -7,6 +7,7 @@ enum CVBody {
     static func writeState(of cv: CVReading, to json: inout JSONWriter) {
         json.field("state", cv.state.rawValue)
         json.field("advice", orNull: advice(cv))
+        json.field("scanned", cv.note == "scan" || cv.note == "scan_cut")
     }
 
     /// What its owner can do about a CV that says nothing, or not everything.
@@ -17,10 +18,16 @@ enum CVBody {
         case (.ready, "no_text"?):
             "The CV has no text, only pictures, such as a scan. People can read it, programs cannot: send one that was "
                 + "saved as PDF or DOCX by a word processor."
+        case (.ready, "scan"?): "The CV is a scan. " + scanned
+        case (.ready, "scan_cut"?): "The CV is a scan, of which only the first pages were read. " + scanned
         case (.ready, "text_cut"?): "The CV is very long: only its beginning was read."
         case (.ready, _): nil
         }
     }
+
+    private static let scanned =
+        "Its text was read from pictures and may have mistakes: better send one that was saved as PDF or DOCX by a "
+        + "word processor."
 
     static func write(_ resume: Resume, to json: inout JSONWriter) {
         if let name = resume.name {

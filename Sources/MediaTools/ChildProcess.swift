@@ -29,8 +29,7 @@ final class ChildProcess {
             requests.forEach { _ = close($0) }
             throw .notStarted("no pipe for a child")
         }
-        let arguments =
-            [configuration.executable, MediaChild.argument] + options.words + configuration.roots
+        let arguments = [configuration.executable, MediaChild.argument] + options.words + configuration.roots
         var pid: pid_t = 0
         let code = Self.withCStrings(arguments) { arguments in
             Self.withCStrings(Self.environment) { environment in
@@ -109,9 +108,11 @@ final class ChildProcess {
         isReaped = true
     }
 
-    /// Nothing of ours: no secret is inherited. Few heaps, so that freed memory goes back; and no helper on a crash.
+    /// Nothing of ours: no secret is inherited. Few heaps, so that freed memory goes back; no helper on a crash; and
+    /// one processor for a reader of scans, whose threads wait for each other most of the time.
     private static let environment = [
         "LANG=C.UTF-8", "HOME=/nonexistent", "MALLOC_ARENA_MAX=2", "SWIFT_BACKTRACE=enable=no", "GIO_USE_VFS=local",
+        "OMP_THREAD_LIMIT=1",
     ]
 
     private static func withCStrings<Result>(

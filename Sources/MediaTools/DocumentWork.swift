@@ -24,22 +24,31 @@ struct DocumentWork {
     }
 
     private func pdf(_ file: borrowing OpenFile) throws(Rejection) -> MediaDocument {
-        var status = MARTLET_POPPLER_OPEN
-        guard let document = martlet_poppler_open(file.duplicate(), &status) else {
-            throw status == MARTLET_POPPLER_ENCRYPTED ? .encrypted : .broken
-        }
-        defer { martlet_poppler_release(UnsafeMutableRawPointer(document)) }
-        let pages = Int(poppler_document_get_n_pages(document))
-        guard pages > 0 else { throw .broken }
-        guard pages <= limits.pagesMax else { throw .tooManyPages }
+        let pdf = try PDFFile(file, pagesMax: limits.pagesMax)
         var text = TextBuilder(bytesMax: limits.textBytesMax)
-        for index in 0..<pages where !text.isCut {
+        for index in 0..<pdf.pages where !text.isCut {
             text.beginPage()
-            guard let page = poppler_document_get_page(document, Int32(index)) else { continue }
-            defer { martlet_poppler_release(UnsafeMutableRawPointer(page)) }
-            append(page, to: &text)
+            pdf.withPage(index) { append($0, to: &text) }
         }
-        return text.document(.pdf, pages: pages)
+        return text.document(.pdf, pages: pdf.pages)
+    }
+
+    /// The text that the pictures of a PDF's pages show, as far as pages, time and certainty go. Nil when there is
+    /// none.
+    func scan(_ file: borrowing OpenFile, by reader: ScanReader) throws(Rejection) -> MediaDocument? {
+        let pdf = try PDFFile(file, pagesMax: limits.pagesMax)
+        var text = TextBuilder(bytesMax: limits.textBytesMax)
+        let end = ContinuousClock.now + .seconds(limits.scanSecondsMax)
+        for index in 0..<min(pdf.pages, limits.scanPagesMax) {
+            let left = Int32(max(0, ContinuousClock.now.duration(to: end) / .milliseconds(1)))
+            guard left > 0 else { break }
+            let lines = pdf.picture(of: index).map { reader.lines(of: $0, millisecondsMax: left) } ?? []
+            // A page that was not read to its end is left out, as those behind it are.
+            guard let lines else { break }
+            text.beginPage()
+            for line in lines { text.append(line.utf8) }
+        }
+        return text.scanned(.pdf, pages: pdf.pages)
     }
 
     private func append(_ page: OpaquePointer, to text: inout TextBuilder) {

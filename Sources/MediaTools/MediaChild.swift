@@ -1,8 +1,8 @@
 import Foundation
 
-/// The process that opens strangers' files: `martlet-worker media-child [--svg] ROOT…`. It is born with two pipes,
-/// locks itself in, and answers one request after the other until its input ends. What a file does, it does to this
-/// process.
+/// The process that opens strangers' files: `martlet-worker media-child [--svg] [--ocr=LANGUAGES] ROOT…`. It is born
+/// with two pipes, locks itself in, and answers one request after the other until its input ends. What a file does, it
+/// does to this process.
 public enum MediaChild {
     /// The word that makes a martlet program a media child, before any other argument.
     public static let argument = "media-child"
@@ -26,7 +26,7 @@ public enum MediaChild {
             _ = try Sandbox.enter(roots: roots)
             let processor = try MediaProcessor(options)
             try Sandbox.lock()
-            let hello = Sandbox.probe()
+            let hello = Sandbox.probe(readsScans: processor.readsScans)
             guard hello.networkDenied, hello.processesDenied else { exit(ExitCode.noSandbox) }
             try send(hello, to: output)
             try serve(processor, output: output)

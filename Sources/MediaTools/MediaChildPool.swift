@@ -23,6 +23,12 @@ public final class MediaChildPool: Sendable {
         public var roots: [String]
         /// SVG is drawn, and the drawing kept. Otherwise it is refused.
         public var rasterizesSVG = false
+        /// What CVs without text are read in, by tesseract in a child of their own. Empty: they are not.
+        public var scanLanguages: [String] = []
+        /// For the reading of one scan; longer than `MediaLimits.scanSecondsMax`, as drawing a page comes before.
+        public var scanDeadline: Duration = .seconds(60)
+        /// Told why a scan was not read, where that is not the scan's fault alone. From any thread.
+        public var scanFailed: @Sendable (String) -> Void = { _ in }
         /// Each takes up to 256 MiB and a processor.
         public var children = 2
         /// Requests beyond the children. Work items wait in the database, not here.
@@ -162,7 +168,11 @@ public final class MediaChildPool: Sendable {
                 (state.waiting.isEmpty ? nil : state.waiting.removeFirst(), state.isShutDown)
             }
             if let next {
-                next.continuation.resume(with: Result { try answer(next.request, by: &child) })
+                next.continuation.resume(
+                    with: Result {
+                        let answer = try answer(next.request, by: &child)
+                        return isShutDown ? answer : scanned(next.request, answer, by: &child) ?? answer
+                    })
             } else if isShutDown {
                 break
             }
@@ -207,6 +217,38 @@ public final class MediaChildPool: Sendable {
             case .gone, .notStarted: throw error
             }
         }
+    }
+
+    /// A CV without text goes to a child that reads pictures, and ends with it: what happens there costs no CV that
+    /// people can read. Nil when there is nothing better than `answer`.
+    private func scanned(
+        _ request: MediaRequest, _ answer: MediaAnswer, by child: inout ChildProcess?
+    ) -> MediaAnswer? {
+        guard !configuration.scanLanguages.isEmpty, request.kind == .cv, case .document(let document) = answer,
+            document.type == .pdf, document.textOutcome == .none
+        else { return nil }
+        // One at a time for each thread.
+        child = nil
+        var options = ChildOptions()
+        options.scanLanguages = configuration.scanLanguages
+        var request = request
+        request.isScan = true
+        do {
+            let reader = try start(options)
+            defer { reader.kill() }
+            guard reader.hello.readsScans else {
+                configuration.scanFailed("tesseract's library is not there")
+                return nil
+            }
+            let better = try reader.process(
+                JSONEncoder().encode(request), deadline: ContinuousClock.now + configuration.scanDeadline,
+                onTaken: probe.taken)
+            if let peak = reader.peakKiB() { probe.peakKiB(peak) }
+            if case .document(let read) = better, read.textOutcome == .scanned { return better }
+        } catch {
+            configuration.scanFailed("\(error)")
+        }
+        return nil
     }
 
     private func start(_ options: ChildOptions) throws -> ChildProcess {

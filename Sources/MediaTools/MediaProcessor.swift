@@ -2,9 +2,13 @@
 final class MediaProcessor {
     private let sniffer: ContentSniffer
     private let options: ChildOptions
+    private let scans: ScanReader?
+
+    var readsScans: Bool { scans != nil }
 
     init(_ options: ChildOptions = ChildOptions()) throws(MediaToolsError) {
         self.options = options
+        scans = options.scanLanguages.isEmpty ? nil : ScanReader(languages: options.scanLanguages)
         try Picture.startLibrary()
         if options.rasterizesSVG { Picture.allowDrawings() }
         sniffer = try ContentSniffer()
@@ -28,7 +32,11 @@ final class MediaProcessor {
         case (.image, false): throw .notAnImage
         case (.cv, true): throw .notACV
         case (_, false):
-            let document = try DocumentWork(limits: request.limits).run(file, type: type)
+            let work = DocumentWork(limits: request.limits)
+            var document = try work.run(file, type: type)
+            if request.isScan, type == .pdf, document.textOutcome == .none, let scans {
+                document = try work.scan(file, by: scans) ?? document
+            }
             return .document(request.resumeIn.map { document.read(in: $0) } ?? document)
         case (_, true):
             guard type != .svg || options.rasterizesSVG else { throw .vectorImage }

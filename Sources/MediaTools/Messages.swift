@@ -15,6 +15,10 @@ public struct MediaLimits: Codable, Equatable, Sendable {
     public var pagesMax = 200
     /// UTF-8. Text beyond it is left out.
     public var textBytesMax = 2 << 20
+    /// Read from pictures. What matters of a CV stands on its first pages, and each takes some seconds.
+    public var scanPagesMax = 10
+    /// For all pages of a scan together; then those that are read are the text.
+    public var scanSecondsMax = 40
 
     public init() {}
 }
@@ -38,6 +42,8 @@ public struct MediaRequest: Codable, Equatable, Sendable {
     public let limits: MediaLimits
     /// The present month, where what the document says as a CV is wanted too.
     public let resumeIn: Resume.Month?
+    /// Whether the pool asks a reader of scans for what the pictures show, having learnt that there is no text.
+    var isScan = false
 
     public init(
         kind: Kind, path: String, outputDirectory: String, limits: MediaLimits = MediaLimits(),
@@ -99,6 +105,8 @@ public struct MediaDocument: Codable, Equatable, Sendable {
         case none
         /// Over `MediaLimits.textBytesMax`; what came before is there.
         case cut
+        /// There was none, and this was read from the pictures of its first pages; it may have mistakes.
+        case scanned
     }
 
     public let type: ContentType
@@ -151,4 +159,6 @@ struct MediaHello: Codable, Equatable, Sendable {
     let processesDenied: Bool
     /// Whether files outside the roots cannot be opened. Needs Landlock in the kernel.
     let filesDenied: Bool
+    /// Whether it has tesseract.
+    var readsScans = false
 }

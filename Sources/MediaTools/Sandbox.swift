@@ -63,7 +63,7 @@ enum Sandbox {
     }
 
     /// Tries what must fail. A sandbox is believed when it has held, not when it was asked for.
-    static func probe() -> MediaHello {
+    static func probe(readsScans: Bool = false) -> MediaHello {
         let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if socket >= 0 { close(socket) }
         var pid: pid_t = 0
@@ -74,7 +74,8 @@ enum Sandbox {
         // Everybody may read it, but for the sandbox.
         let file = open("/proc/version", O_RDONLY | O_CLOEXEC)
         if file >= 0 { close(file) }
-        return MediaHello(networkDenied: socket < 0, processesDenied: spawned != 0, filesDenied: file < 0)
+        return MediaHello(
+            networkDenied: socket < 0, processesDenied: spawned != 0, filesDenied: file < 0, readsScans: readsScans)
     }
 
     private static func limit(_ resource: Int, _ value: UInt64) throws(MediaToolsError) {

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import MediaTools
 import ServiceKit
 import Transfer
 
@@ -26,6 +27,8 @@ public struct WorkerConfiguration: Sendable {
     public let name: String
     public let mediaChildren: Int
     public let svg: SVG
+    /// By tesseract's names, whether installed or not. Empty: scans are not read.
+    public let scanLanguages: [String]
     public let mailsAtOnce: Int
 
     /// The right side of Message-IDs: the sender's domain.
@@ -39,6 +42,7 @@ public struct WorkerConfiguration: Sendable {
         name = environment.string("MARTLET_INSTANCE", default: "worker-\(ProcessInfo.processInfo.processIdentifier)")
         mediaChildren = environment.int("MARTLET_MEDIA_CHILDREN", default: 2, in: 1...64)
         svg = environment.choice("MARTLET_SVG", default: .refuse)
+        scanLanguages = Self.scanLanguages(&environment)
         mailsAtOnce = environment.int("MARTLET_MAILS_AT_ONCE", default: 8, in: 1...Self.mailsAtOnceMax)
         smtp = Self.smtp(&environment)
         let sender = environment.string("MARTLET_MAIL_FROM", default: "Martlet <martlet@localhost>")
@@ -52,6 +56,16 @@ public struct WorkerConfiguration: Sendable {
         guard let mailbox else { throw ConfigurationError(["MARTLET_MAIL_FROM is not an address"]) }
         from = mailbox
         keys = try SigningKeys(secrets: [present.value] + former)
+    }
+
+    private static func scanLanguages(_ environment: inout Environment) -> [String] {
+        let text = environment.string("MARTLET_OCR_LANGUAGES", default: "eng")
+        guard text != "off" else { return [] }
+        if let languages = ScanLanguages.list(text) { return languages }
+        environment.mistake(
+            "MARTLET_OCR_LANGUAGES is \"\(text)\"; it must be off, or at most \(ScanLanguages.countMax) of "
+                + "tesseract's languages, such as eng+deu")
+        return []
     }
 
     /// The URL may hold a password, so it is not shown.

@@ -31,6 +31,8 @@ enum Main {
             executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: opened.roots)
         children.children = configuration.mediaChildren
         children.rasterizesSVG = configuration.svg == .rasterize
+        children.scanLanguages = Startup.scanLanguages(configuration.scanLanguages, log: log)
+        children.scanFailed = { log.warning("a scan was not read", ["reason": .string($0)]) }
         let notify = configuration.database.notify
         let parts = WorkerService.Parts(
             queue: PostgresWorkQueue(db: db, notify: notify),

@@ -1,3 +1,4 @@
+import MediaTools
 import Postgres
 import ServiceKit
 
@@ -6,6 +7,16 @@ enum Startup {
     static func database(_ settings: DatabaseSettings) throws -> PostgresConfiguration {
         try PostgresConfiguration(
             url: settings.url.value, directURL: settings.directURL?.value, isPooled: settings.isPooled)
+    }
+
+    /// Those that are installed: a machine without tesseract takes scans all the same, and reads none.
+    static func scanLanguages(_ wanted: [String], log: Log) -> [String] {
+        let found = ScanLanguages.installed(of: wanted)
+        let missing = wanted.filter { !found.contains($0) }
+        if !missing.isEmpty {
+            log.info("no tesseract for these languages", ["missing": .string(missing.joined(separator: "+"))])
+        }
+        return found
     }
 
     static func write(_ event: PostgresEvent, to log: Log) {

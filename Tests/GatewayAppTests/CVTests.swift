@@ -52,7 +52,13 @@ struct CVTests {
             let scan = try await upload(api, jane, try result(text: nil, note: "no_text"))
             let answer = try await api.call(.get, "/api/upload/files/\(scan)/resume", token: jane)
             #expect((answer["data.advice"] as? String)?.contains("scan") == true)
-            #expect(answer["data.resume"] is NSNull)
+            #expect(answer["data.resume"] is NSNull && answer["data.scanned"] as? Bool == false)
+            for (note, word) in [("scan", "mistakes"), ("scan_cut", "first pages")] {
+                let read = try await upload(api, jane, try result(note: note))
+                let answer = try await api.call(.get, "/api/upload/files/\(read)/resume", token: jane)
+                #expect((answer["data.advice"] as? String)?.contains(word) == true)
+                #expect(answer["data.scanned"] as? Bool == true && !(answer["data.resume"] is NSNull))
+            }
             let owner = try await api.representative("owner")
             let posting = try await api.post("Engineer", by: owner)
             let applied = try await api.apply(posting, by: jane)

@@ -134,12 +134,12 @@ enum Samples {
     }
 
     /// A PDF with these pages, each a line of text.
-    static func pdf(pages: [String], drawing: String = "") -> [UInt8] {
+    static func pdf(pages: [String], drawing: String = "", font: String = "Helvetica") -> [UInt8] {
         let kids = pages.indices.map { "\(4 + $0 * 2) 0 R" }.joined(separator: " ")
         var objects = [
             "<< /Type /Catalog /Pages 2 0 R >>",
             "<< /Type /Pages /Count \(pages.count) /Kids [\(kids)] >>",
-            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /\(font) >>",
         ]
         for (index, text) in pages.enumerated() {
             objects.append(

@@ -182,6 +182,22 @@ import Testing
         }
     }
 
+    @Test(
+        "text that was read from pictures is kept and marked, and so is what was left out of it",
+        arguments: [([0, 4], "scan"), ([0], "scan_cut")])
+    func scanned(offsets: [Int], note: String) async throws {
+        try await withTestDatabase { db in
+            let uploaded = try await upload(db, .cv, [1, 2, 3])
+            let answer = MediaAnswer.document(
+                MediaDocument(type: .pdf, pages: 2, textOutcome: .scanned, text: "one two", pageOffsets: offsets))
+            try await handler(uploaded) { _ in answer }.run(item(uploaded.id))
+            let media = try await uploaded.media.find(uploaded.id)
+            #expect(media.state == .ready && media.note == note)
+            let text = try await db.write.first("SELECT text FROM media") { try $0.get(0, as: String.self) }
+            #expect(text == "one two")
+        }
+    }
+
     @Test("media deleted while the child was at it leaves no variants")
     func deletedMeanwhile() async throws {
         try await withTestDatabase { db in

@@ -4,6 +4,7 @@ struct TextBuilder {
     /// What a person links to in a CV; a document with more is no CV.
     static let linksMax = 200
     static let targetBytesMax = 500
+    private static let scannedLettersMin = 20
 
     private(set) var bytes: [UInt8] = []
     private(set) var pageOffsets: [Int] = []
@@ -84,8 +85,17 @@ struct TextBuilder {
 
     func document(_ type: ContentType, pages: Int?) -> MediaDocument {
         let isBlank = bytes.allSatisfy { $0 <= 32 }
-        let outcome: MediaDocument.Text = isBlank ? .none : isCut ? .cut : .extracted
-        return MediaDocument(
+        return document(type, pages: pages, isBlank ? .none : isCut ? .cut : .extracted)
+    }
+
+    /// Text that was read from pictures. Some letters are found on every picture; they are no text.
+    func scanned(_ type: ContentType, pages: Int?) -> MediaDocument? {
+        let letters = bytes.count { $0 >= 0xC0 || (0x41...0x5A).contains($0 & 0xDF) }
+        return letters < Self.scannedLettersMin ? nil : document(type, pages: pages, .scanned)
+    }
+
+    private func document(_ type: ContentType, pages: Int?, _ outcome: MediaDocument.Text) -> MediaDocument {
+        MediaDocument(
             type: type, pages: pages, textOutcome: outcome, text: String(decoding: bytes, as: UTF8.self),
             pageOffsets: pageOffsets, links: links)
     }

@@ -113,6 +113,8 @@ public struct ProcessUpload: WorkHandler {
                 case .extracted: nil
                 case .none: "no_text"
                 case .cut: "text_cut"
+                // The first pages of a long one.
+                case .scanned: document.pageOffsets.count < document.pages ?? 0 ? "scan_cut" : "scan"
                 }
             let resume = try document.resume.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
             _ = try await self.media.finish(
