@@ -9,6 +9,10 @@ final class Vector {
     /// Elements drawn, each as often as it is referred to. librsvg's own limit is ten times as high: on a busy machine
     /// that is a minute.
     static let drawnMax = 50_000
+    /// A step of a filter, which looks at every pixel, counts as so many elements.
+    static let filterCost = 500
+    /// Of a side or a view box. libvips counts in 32 bits and takes what does not fit for a single pixel.
+    static let lengthMax = 1_000_000.0
     /// References that lead on to references.
     private static let chainMax = 500
     /// A drawing has no size of its own. The longer side has at least that of the largest variant.
@@ -16,7 +20,7 @@ final class Vector {
 
     let bytes: [UInt8]
 
-    /// - Throws: `notAnImage` for what is not well-formed, `unsafeImage` with reason.
+    /// - Throws: `notAnImage` for what is not well-formed, `tooManyPixels`, `unsafeImage`.
     init(_ bytes: [UInt8]) throws(Rejection) {
         guard bytes.count <= Self.bytesMax else { throw .unsafeImage }
         self.bytes = bytes
@@ -51,6 +55,7 @@ final class Vector {
         private var styles = 0
         private var style: [UInt8] = []
         private var isUnsafe = false
+        private var isTooLong = false
         private var isDrawing = false
 
         init() throws(Rejection) { reader = try XMLReader(allowsDocumentType: true) }
@@ -69,6 +74,7 @@ final class Vector {
             }
             if let trouble { throw trouble == .broken ? .notAnImage : .unsafeImage }
             guard isDrawing else { throw .notAnImage }
+            guard !isTooLong else { throw .tooManyPixels }
             guard !isUnsafe, drawn(0, depth: 0) <= Vector.drawnMax else { throw .unsafeImage }
         }
 
@@ -78,9 +84,12 @@ final class Vector {
                 isUnsafe = true
                 return
             }
-            if elements == 1 { isDrawing = name.local == "svg" }
+            if elements == 1 {
+                isDrawing = name.local == "svg"
+                isTooLong = ["width", "height", "viewBox"].contains { Self.isTooLong(attributes[$0] ?? "") }
+            }
             let outer = path.last ?? 0
-            groups[outer].elements += 1
+            groups[outer].elements += name.local.hasPrefix("fe") ? Vector.filterCost : 1
             var group = outer
             if let id = attributes["id"] {
                 groups.append(Group())
@@ -97,6 +106,16 @@ final class Vector {
                 } else {
                     lookForAddresses(value, in: group)
                 }
+            }
+        }
+
+        /// Whether there is a number in it beyond `lengthMax`, whatever its unit.
+        private static func isTooLong(_ text: String) -> Bool {
+            text.split { $0.isWhitespace || $0 == "," }.contains { part in
+                let number = part.prefix { $0.isNumber || ".+-eE".contains($0) }
+                // "em" is a unit that begins like an exponent.
+                let length = Double(number) ?? Double(number.prefix { $0 != "e" && $0 != "E" }) ?? 0
+                return abs(length) > Vector.lengthMax
             }
         }
 

@@ -1,4 +1,6 @@
 import Foundation
+import Seeded
+import Synchronization
 import Testing
 
 @testable import MediaTools
@@ -71,6 +73,59 @@ import Testing
         #expect(refusal(drawing("<g id=\"a\"><use href=\"#b\"/></g><g id=\"b\"><use href=\"#a\"/></g>")) == nil)
         let chain = (0..<2000).map { "<g id=\"c\($0)\"><use href=\"#c\($0 + 1)\"/></g>" }.joined()
         #expect(refusal(drawing(chain)) == .unsafeImage)
+    }
+
+    @Test("filters count for more, and lengths that nobody can draw are too many pixels")
+    func costs() {
+        func filter(_ steps: Int) -> String {
+            drawing("<filter id=\"f\">" + String(repeating: "<feOffset/>", count: steps) + "</filter>")
+        }
+        #expect(refusal(filter(99)) == nil)
+        #expect(refusal(filter(100)) == .unsafeImage)
+        for (size, result) in [
+            ("width='1000000'", nil), ("width='1000001'", Rejection.tooManyPixels),
+            ("height='1e9mm'", .tooManyPixels), ("height='10em'", nil), ("viewBox='0 0 10,10'", nil),
+            ("viewBox='0 0 10 1e30'", .tooManyPixels), ("width='100%' height='auto'", nil),
+        ] {
+            #expect(refusal("<svg xmlns='http://www.w3.org/2000/svg' \(size)/>") == result, "\(size)")
+        }
+    }
+
+    @Test("150 mutilated drawings get an answer each, and the child stays within 256 MiB")
+    func fuzz() async throws {
+        let scratch = try Scratch()
+        let peak = Mutex(0)
+        var probe = MediaChildPool.Probe()
+        probe.peakKiB = { kib in peak.withLock { $0 = max($0, kib) } }
+        var configuration = MediaChildPool.Configuration(executable: workerProgram, roots: [scratch.path])
+        configuration.children = 1
+        configuration.rasterizesSVG = true
+        let pool = MediaChildPool(configuration, probe: probe)
+        var generator = SeededGenerator(seed: 27)
+        let seeds = [
+            "<g id=\"a\"><path d=\"M0 0 L9 9 C1 2 3 4 5 6z\" stroke-width=\"2\"/></g><use href=\"#a\" x=\"3\"/>",
+            "<filter id=\"f\"><feOffset dx=\"2\"/></filter><text filter=\"url(#f)\" y=\"9\">Jane &amp;</text>",
+            "<mask id=\"m\"><rect width=\"5\" height=\"5\"/></mask><circle r=\"4\" mask=\"url(#m)\" opacity=\".5\"/>",
+        ].map { Array(drawing($0).utf8) }
+        var drawn = 0
+        for round in 0..<150 {
+            var bytes = seeds[round % seeds.count]
+            for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                // Mostly numbers, so that most stay well-formed.
+                let digits = bytes.indices.filter { (0x30...0x39).contains(bytes[$0]) }
+                let index =
+                    Int.random(in: 0..<4, using: &generator) == 0
+                    ? bytes.indices.randomElement(using: &generator) : digits.randomElement(using: &generator)
+                bytes[index ?? 0] = UInt8.random(in: 0x2D...0x39, using: &generator)
+            }
+            let answer = try await pool.process(scratch.request(scratch.file("fuzz", bytes), kind: .image))
+            drawn += answer.image == nil ? 0 : 1
+            if answer.image == nil, answer.rejection == nil || answer.rejection == .crashed {
+                Issue.record("round \(round): \(answer)")
+            }
+        }
+        await pool.shutdown()
+        #expect(drawn > 20 && peak.withLock { $0 } <= 256 << 10, "\(drawn)")
     }
 
     @Test("a small drawing is drawn as large as the largest variant, a large one as it is")
