@@ -8,10 +8,7 @@ extension FolderStore {
     ) async throws {
         let shard = ObjectShard.name(shard)
         let root = root
-        let tops = try await offload.run {
-            try FileManager.default.contentsOfDirectory(atPath: root).filter { $0 != "tmp" }.sorted()
-        }
-        for top in tops {
+        for top in ObjectKey.tops {
             let prefix = "\(top)/\(shard)/"
             guard let folder = try await offload.run({ try FolderPages(root + "/" + prefix) }) else { continue }
             while true {

@@ -9,6 +9,23 @@ struct S3Document {
 
     private init(_ text: Substring) { self.text = text }
 
+    /// Whether it is a whole document whose outermost element has this name. A page of HTML that stands where an answer
+    /// of an S3 was asked for, or one that was cut off, is not.
+    func isWhole(_ name: String) -> Bool {
+        var rest = text.drop { $0 == "\u{FEFF}" || $0.isWhitespace }
+        if rest.hasPrefix("<?xml") {
+            guard let end = rest.range(of: "?>") else { return false }
+            rest = rest[end.upperBound...].drop { $0.isWhitespace }
+        }
+        guard rest.hasPrefix("<\(name)"), let next = rest.dropFirst(name.count + 1).first,
+            next == ">" || next.isWhitespace
+        else { return false }
+        let end = "</\(name)>"
+        var last = rest
+        while last.last?.isWhitespace == true { last.removeLast() }
+        return last.hasSuffix(end) && last.range(of: end)?.upperBound == last.endIndex
+    }
+
     /// What stands in each element of this name, in order. Elements of one name are never within each other.
     func elements(_ name: String) -> [S3Document] {
         var found: [S3Document] = []

@@ -66,14 +66,14 @@ extension S3Store {
     /// - Parameter prefix: the whole beginning of the keys. Others in the bucket may have uploads of their own.
     private func sweepUploads(_ prefix: String, before date: Date) async throws -> Int {
         let query = [("max-uploads", "\(Self.leftoversMax)"), ("prefix", prefix), ("uploads", "")]
-        let answer = try await answer(to: S3Request("GET", "", query: query))
+        let document = try await document("ListMultipartUploadsResult", of: S3Request("GET", "", query: query))
         var removed = 0
-        for upload in S3Document(answer.body).elements("Upload") {
+        for upload in document.elements("Upload") {
             guard let key = upload.texts(of: "Key").first, key.hasPrefix(prefix),
                 let id = upload.texts(of: "UploadId").first,
                 let begun = upload.texts(of: "Initiated").first.flatMap(S3Document.date), begun < date
             else { continue }
-            _ = try await ask(S3Request("DELETE", key, query: [("uploadId", id)]))
+            try await remove(S3Request("DELETE", key, query: [("uploadId", id)]))
             removed += 1
         }
         return removed
@@ -98,15 +98,19 @@ extension S3Store {
         } else if let start {
             query.append(("start-after", start))
         }
-        let answer = try await answer(to: S3Request("GET", "", query: query))
-        let document = S3Document(answer.body)
-        let objects = document.elements("Contents").compactMap { object -> (key: String, modifiedAt: Date)? in
-            guard let key = object.texts(of: "Key").first,
+        let document = try await document("ListBucketResult", of: S3Request("GET", "", query: query))
+        // What is not understood of a list must not look like what is not there.
+        let objects = try document.elements("Contents").map { object -> (key: String, modifiedAt: Date) in
+            guard let key = object.texts(of: "Key").first, key.hasPrefix(prefix),
                 let modified = object.texts(of: "LastModified").first.flatMap(S3Document.date)
-            else { return nil }
+            else { throw StoreError(.unreachable("a list has what was not asked for")) }
             return (key, modified)
         }
-        let goesOn = document.texts(of: "IsTruncated").first == "true"
-        return Page(objects: objects, next: goesOn ? document.texts(of: "NextContinuationToken").first : nil)
+        let next = document.texts(of: "NextContinuationToken").first
+        switch document.texts(of: "IsTruncated").first {
+        case "false": return Page(objects: objects, next: nil)
+        case "true" where next != nil: return Page(objects: objects, next: next)
+        default: throw StoreError(.unreachable("a list does not say where it ends"))
+        }
     }
 }

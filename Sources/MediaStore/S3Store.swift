@@ -17,6 +17,11 @@ public struct S3Store: WorkingStore {
     /// Whoever says "slow down" or breaks a connection is asked again, soon and then later.
     static let attemptsMax = 3
     public static let pauseSecondsDefault = 0.2
+    /// What the error of a broken connection, or of an S3 that has too much to do, may be called: some of them come
+    /// with 400 (Amazon's "Error responses").
+    static let passingCodes: Set = [
+        "InternalError", "OperationAborted", "RequestTimeout", "ServiceUnavailable", "SlowDown", "ThrottlingException",
+    ]
     /// A list of a thousand keys has about 400 kB.
     static let answerBytesMax = 4 << 20
     /// What an S3 says of a mistake.
@@ -73,7 +78,7 @@ public struct S3Store: WorkingStore {
         try await head(try path(key)).map { .remote($0) }
     }
 
-    public func delete(_ key: String) async throws { _ = try await ask(S3Request("DELETE", try path(key))) }
+    public func delete(_ key: String) async throws { try await remove(S3Request("DELETE", try path(key))) }
 
     public func withLocalFile<T>(_ key: String, _ body: (String) async throws -> T) async throws -> T? {
         guard let object = try await head(try path(key)) else { return nil }
@@ -109,8 +114,8 @@ public struct S3Store: WorkingStore {
     public func probe() async throws {
         // No key of ours begins so.
         let key = root + "tmp/probe"
-        _ = try await answer(to: S3Request("PUT", key), attemptsMax: 1)
-        _ = try await ask(S3Request("DELETE", key), attemptsMax: 1)
+        _ = try await put(S3Request("PUT", key), attemptsMax: 1)
+        try await remove(S3Request("DELETE", key), attemptsMax: 1)
     }
 
     func path(_ key: String) throws -> String {
@@ -128,7 +133,36 @@ public struct S3Store: WorkingStore {
         return S3Object(store: self, path: path, bytes: bytes, tag: tag, modifiedAt: modified ?? clock.now())
     }
 
-    // MARK: Asking
+    // MARK: Asking, and believing only what an S3 says
+
+    /// Puts an object or a part of one, and gives the tag that the S3 has for it. Who has not stored it has none.
+    func put(_ request: S3Request, attemptsMax: Int = Self.attemptsMax) async throws -> String {
+        let answer = try await answer(to: request, attemptsMax: attemptsMax)
+        guard let tag = answer.headers["etag"]?.last, !tag.isEmpty else {
+            throw StoreError(.unreachable("what was put has no tag"))
+        }
+        return tag
+    }
+
+    /// Deleting what is not there is fine. An answer with content is none of an S3's to a deletion.
+    func remove(_ request: S3Request, attemptsMax: Int = Self.attemptsMax) async throws {
+        guard let answer = try await ask(request, attemptsMax: attemptsMax), !answer.body.isEmpty else { return }
+        throw StoreError(.unreachable("the answer to a deletion has content"))
+    }
+
+    /// The document of an answer.
+    /// - Parameter name: of its outermost element. Anything else that comes with a 200 is an error: a proxy's page has
+    ///   no objects in it, and that says nothing about the bucket.
+    func document(
+        _ name: String, of request: S3Request, attemptsMax: Int = Self.attemptsMax
+    ) async throws -> S3Document {
+        let document = S3Document(try await answer(to: request, attemptsMax: attemptsMax).body)
+        if document.isWhole("Error") {
+            throw StoreError(.refused(status: 200, code: document.texts(of: "Code").first ?? ""))
+        }
+        guard document.isWhole(name) else { throw StoreError(.unreachable("the answer is no \(name)")) }
+        return document
+    }
 
     /// The answer of a success; nil when the object is not there. For the bucket itself there is `answer(to:)`.
     func ask(
@@ -159,7 +193,8 @@ public struct S3Store: WorkingStore {
                 let code = S3Document(answer.body).texts(of: "Code").first ?? ""
                 if answer.status == 412 { throw StoreError(.changed) }
                 problem = StoreError(.refused(status: answer.status, code: code))
-                isPassing = [429, 500, 502, 503, 504].contains(answer.status)
+                isPassing =
+                    [429, 500, 502, 503, 504].contains(answer.status) || Self.passingCodes.contains(code)
             } catch let error as HTTPClientError {
                 switch error {
                 // It has had its time.

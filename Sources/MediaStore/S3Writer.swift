@@ -72,7 +72,8 @@ final class S3Writer: ObjectWriter {
                 let count = state.withLock { $0.gathered }
                 let request = S3Request(
                     "PUT", target, body: .file(descriptor: descriptor, count: count), sha256: digest.finish())
-                return try await done(request)
+                _ = try await store.put(request)
+                return
             }
             try await sendPart()
             try await complete()
@@ -97,9 +98,7 @@ final class S3Writer: ObjectWriter {
         let request = S3Request(
             "PUT", target, query: [("partNumber", "\(number)"), ("uploadId", upload)],
             body: .file(descriptor: descriptor, count: count), sha256: digest.finish())
-        guard let answer = try await store.ask(request), let tag = answer.headers["etag"]?.last else {
-            throw StoreError(.unreachable("a part has no tag, or its upload is gone"))
-        }
+        let tag = try await store.put(request)
         state.withLock { state in
             state.tags.append(tag)
             state.gathered = 0
@@ -107,8 +106,9 @@ final class S3Writer: ObjectWriter {
     }
 
     private func begin() async throws -> String {
-        let answer = try await store.ask(S3Request("POST", target, query: [("uploads", "")]))
-        guard let answer, let upload = S3Document(answer.body).texts(of: "UploadId").first else {
+        let document = try await store.document(
+            "InitiateMultipartUploadResult", of: S3Request("POST", target, query: [("uploads", "")]))
+        guard let upload = document.texts(of: "UploadId").first else {
             throw StoreError(.unreachable("an upload in parts has no name"))
         }
         state.withLock { $0.upload = upload }
@@ -125,17 +125,9 @@ final class S3Writer: ObjectWriter {
         let request = S3Request(
             "POST", target, query: [("uploadId", upload)], body: .bytes(body),
             sha256: Hex.encode(SHA256.hash(body)))
-        let answer = try await store.ask(request, attemptsMax: 1)
         // S3 says 200 before it knows, to keep the connection: what counts is in the body.
-        if let code = answer.flatMap({ S3Document($0.body).texts(of: "Code").first }) {
-            throw StoreError(.refused(status: 200, code: code))
-        }
-        guard answer != nil else { throw StoreError(.unreachable("the upload in parts is gone")) }
+        _ = try await store.document("CompleteMultipartUploadResult", of: request, attemptsMax: 1)
         state.withLock { $0.upload = nil }
-    }
-
-    private func done(_ request: S3Request) async throws {
-        guard try await store.ask(request) != nil else { throw StoreError(.unreachable("there is no such bucket")) }
     }
 
     /// Lets S3 forget the parts.
@@ -146,7 +138,7 @@ final class S3Writer: ObjectWriter {
         }
         guard let upload else { return }
         do {
-            _ = try await store.ask(S3Request("DELETE", target, query: [("uploadId", upload)]), attemptsMax: 1)
+            try await store.remove(S3Request("DELETE", target, query: [("uploadId", upload)]), attemptsMax: 1)
         } catch {
             // The sweep finds it within a day.
             return

@@ -97,7 +97,8 @@ public struct S3Client: Sendable {
     public static let connectSecondsMax = 5
     /// For a request without a body to speak of.
     public static let secondsMaxDefault = 20
-    /// For one that carries a part of an object: 8 MiB at 140 kB a second.
+    /// For one that carries a part of an object, 8 MiB at 140 kB a second, and for one that begins or ends an upload in
+    /// parts: putting them together takes a while.
     public static let bodySecondsMax = 60
 
     public let location: S3Location
@@ -129,7 +130,8 @@ public struct S3Client: Sendable {
                 handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
                 handle.set(CURLOPT_FOLLOWLOCATION, 0)
                 handle.set(CURLOPT_CONNECTTIMEOUT, Self.connectSecondsMax)
-                handle.set(CURLOPT_TIMEOUT, request.body.count > 1 << 16 ? Self.bodySecondsMax : secondsMax)
+                let isLong = request.body.count > 1 << 16 || request.method == "POST"
+                handle.set(CURLOPT_TIMEOUT, isLong ? Self.bodySecondsMax : secondsMax)
                 handle.set(CURLOPT_AWS_SIGV4, "aws:amz:\(location.region):s3")
                 handle.set(CURLOPT_USERNAME, location.accessKey)
                 handle.set(CURLOPT_PASSWORD, location.secretKey)

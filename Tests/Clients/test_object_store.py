@@ -3,6 +3,7 @@
 import hashlib
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Iterator
 from urllib.parse import urlsplit
@@ -21,6 +22,9 @@ from people import Person
 from s3_proxy import Passed, Proxy
 from stack import Process, Stack, free_ports
 from waiting import until
+
+AT_ONCE = 12
+
 
 class Site(LoneSite):
     """On a bucket, behind a proxy."""
@@ -131,6 +135,26 @@ def test_a_big_file_goes_in_parts_and_comes_back_in_pieces(site: Site, ada: Pers
     # A sweep may ask for lists meanwhile.
     pieces = [each for each in site.proxy.passed[seen:] if each.method == "GET" and key in each.target]
     assert len(pieces) == -(-len(content) // (256 * 1024)) and all("range" in each.headers for each in pieces)
+
+
+def test_many_big_files_at_once_are_all_taken_and_only_content_is_refused(site: Site) -> None:
+    people = [Person.register(site.base, "ada") for _ in range(AT_ONCE)]
+    good = curriculum_vitae("Ada") + b"\n%" + os.urandom(24 << 20).replace(b"\n", b" ") + b"\n"
+
+    def send(somebody: Person, content: bytes = good) -> requests.Response:
+        files = [("files", ("cv.pdf", content, "application/pdf"))]
+        return somebody.http.post(f"{site.base}/api/upload", files=files, timeout=120)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(send, people))
+    # The bucket takes its time: who is not looked at within five seconds is told so.
+    assert [each.status_code for each in answers] == [200] * AT_ONCE, [each.text[:200] for each in answers]
+    waiting = "SELECT count(*) FROM media WHERE state <> 'ready' AND bytes > 24000000"
+    until(lambda: site.stack.sql(waiting, site.database) == "0", "all have been looked at", 60)
+    # What is no file of any kind is refused with 400, when it is looked at in time.
+    refused = send(people[0], os.urandom(24 << 20))
+    assert refused.status_code == 400 and "not accepted" in refused.json()["error"]["message"], refused.text[:300]
+    until(lambda: not site.leftovers(), "parts and scratch files are gone")
 
 
 def test_an_upload_that_breaks_leaves_nothing_in_the_bucket(site: Site, ada: Person) -> None:

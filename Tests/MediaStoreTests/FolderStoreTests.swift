@@ -94,6 +94,20 @@ final class TemporaryFolder: Sendable {
         #expect(!FileManager.default.fileExists(atPath: child))
     }
 
+    @Test("what lies beside our own keys in the folder is nobody's to sweep")
+    func others() async throws {
+        let store = try FolderStore(root: folder.path, offload: pool)
+        for key in ["up/ab/ours", "va/ab/ours_small", "backup/ab/theirs", "ab/ab/theirs"] {
+            try await store.create(key).commit()
+        }
+        var found: [String] = []
+        try await store.oldKeys(shard: 0xAB, before: .distantFuture, pageMax: 10) { keys in
+            found += keys
+            return true
+        }
+        #expect(found == ["up/ab/ours", "va/ab/ours_small"])
+    }
+
     @Test("a folder that cannot be written is refused at once")
     func badRoot() throws {
         let file = TemporaryFolder()
