@@ -1,6 +1,7 @@
 extension Media {
-    /// How much one person's files may take together: what was sent and not rejected. What is made of pictures is not
-    /// counted.
+    /// How much one person's files may take together: what was sent and not rejected, and what was made of it, which
+    /// counts once it is there. A small picture may become a large one, so that it must count; but a file that was
+    /// taken is not refused for it afterwards: the next one is.
     public struct Quota: Sendable {
         /// Five hundred photos of a telephone.
         public static let mebibytesDefault = 1024
@@ -18,8 +19,8 @@ extension Media {
         public var exceeded: AppError {
             AppError(
                 .tooLarge,
-                "Your files would take more than the \(bytes >> 20) MiB that one account has. Delete some that you no "
-                    + "longer need, and send this one again.")
+                "Your files, with the sizes made of your pictures, would take more than the \(bytes >> 20) MiB that "
+                    + "one account has. Delete some that you no longer need, and send this one again.")
         }
     }
 }

@@ -25,8 +25,9 @@ enum MediaStatements {
                    \(draft.info.caption)::text, \(draft.declaredType)::text, \(draft.hash)::text,
                    \(draft.bytes)::bigint, \(draft.sha256)::bytea, \(draft.storageKey)::text
             WHERE \(quota.bytes) - \(size)::bigint >= (
-              SELECT coalesce(sum(greatest(o.bytes, \(Media.Quota.fileBytesMin))), 0) FROM media o
-              WHERE o.owner_id = \(owner) AND o.state <> 'rejected')
+              SELECT coalesce(sum(greatest(\(Media.Quota.fileBytesMin), o.bytes + (
+                SELECT coalesce(sum(v.bytes), 0) FROM media_variants v WHERE v.media_id = o.id))), 0)
+              FROM media o WHERE o.owner_id = \(owner) AND o.state <> 'rejected')
             RETURNING id
             """
     }

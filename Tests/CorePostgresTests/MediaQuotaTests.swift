@@ -41,6 +41,33 @@ struct MediaQuotaTests {
         }
     }
 
+    @Test("what is made of a picture counts as soon as it is there, and goes with the picture")
+    func variants() async throws {
+        try await withTestDatabase { db in
+            let world = World(db)
+            let jane = try await world.user("jane").id
+            let media = PostgresMedia(db: db, quota: quota)
+            let picture = try await media.create(sized(.attachment, "a", 1000), owner: jane)
+            let made = ["upright", "small"].map {
+                Media.Variant(
+                    name: $0, storageKey: "va/\($0)", hash: "\($0)_a", mime: "image/png", ext: ".png", bytes: 450_000,
+                    width: 1, height: 1)
+            }
+            let ready = MediaResult.ready(
+                mime: "image/png", ext: ".png", width: 1, height: 1, pageCount: nil, text: nil, pageOffsets: [],
+                note: nil, variants: made)
+            // Under way, it counts what was sent.
+            let rest = (Int64(1) << 20) - 901_000
+            #expect(try await media.finish(picture.id, ready))
+            await refused(.tooLarge) { try await media.create(sized(.attachment, "b", rest + 1), owner: jane) }
+            let other = try await media.create(sized(.attachment, "b", rest), owner: jane)
+            await refused(.tooLarge) { try await media.create(sized(.attachment, "c", 1), owner: jane) }
+            _ = try await media.delete(picture.id, owner: jane)
+            _ = try await media.create(sized(.attachment, "c", (1 << 20) - rest), owner: jane)
+            #expect(try await media.find(other.id).bytes == rest)
+        }
+    }
+
     @Test("of several files sent at once all are kept or none")
     func together() async throws {
         try await withTestDatabase { db in
