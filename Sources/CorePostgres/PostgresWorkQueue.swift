@@ -47,13 +47,13 @@ public struct PostgresWorkQueue: WorkQueue {
                     AND kind <> ALL (ARRAY(
                       SELECT p.kind FROM work_pauses p WHERE p.paused AND (p.until IS NULL OR p.until > now())))
                   ORDER BY tx, id LIMIT \(limit) FOR UPDATE SKIP LOCKED))
-                RETURNING id, tx, fence, kind, payload::text, attempts
+                RETURNING id, tx, fence, kind, payload::text, attempts, postponed
                 """
             ) { row in
                 let id: Int64 = try row.get(0)
                 let item = WorkItem(
                     id: WorkItem.ID(id), fence: try row.get(2), kind: try row.get(3), payload: try row.get(4),
-                    attempt: try row.get(5))
+                    attempt: try row.get(5), postponed: try row.get(6))
                 return (item, WorkPosition(tx: try row.get(1, as: PostgresXID.self).value, id: id))
             }
         }
@@ -107,8 +107,7 @@ public struct PostgresWorkQueue: WorkQueue {
     }
 
     public func fail(_ item: WorkItem, error: String, retryAfterSeconds: Double, final: Bool) async throws {
-        // PostgreSQL's text has no NUL, and an error may quote anything.
-        let text = String(error.prefix(Self.errorLengthMax)).replacingOccurrences(of: "\0", with: " ")
+        let text = Self.kept(error)
         if final || item.attempt >= WorkItem.attemptsMax {
             try await bury(item, error: text)
             return
@@ -123,6 +122,25 @@ public struct PostgresWorkQueue: WorkQueue {
                 WHERE id = \(item.id.value) AND fence = \(item.fence)
                 """)
         }
+    }
+
+    public func postpone(_ item: WorkItem, reason: String, afterSeconds: Double) async throws {
+        let seconds = max(0, afterSeconds)
+        try await mapped {
+            _ = try await db.write.execute(
+                """
+                UPDATE work_items
+                SET tx = pg_current_xact_id(), leased_until = NULL, fence = NULL, worker = NULL, again = false,
+                    attempts = attempts - 1, postponed = postponed + 1, last_error = \(Self.kept(reason)),
+                    run_at = now() + make_interval(secs => \(seconds)), waiting = \(seconds > 0)
+                WHERE id = \(item.id.value) AND fence = \(item.fence)
+                """)
+        }
+    }
+
+    /// Of an error. PostgreSQL's text has no NUL, and an error may quote anything.
+    private static func kept(_ error: String) -> String {
+        String(error.prefix(errorLengthMax)).replacingOccurrences(of: "\0", with: " ")
     }
 
     /// A second enqueue of its key, which came while it failed for the last time, is the dead letter's too: it would

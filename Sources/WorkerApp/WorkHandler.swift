@@ -5,7 +5,8 @@ import Foundation
 public protocol WorkHandler: Sendable {
     var kind: WorkItem.Kind { get }
     /// Runs on the worker's loop: what blocks goes to a pool.
-    /// - Throws: `WorkFailure.permanent` when trying again changes nothing; anything else is tried again later.
+    /// - Throws: `WorkFailure.permanent` when trying again changes nothing, `.waiting` when the work could not even be
+    ///   tried; anything else is tried again later.
     func run(_ item: WorkItem) async throws
 }
 
@@ -14,10 +15,12 @@ public enum WorkFailure: Error, Equatable, CustomStringConvertible {
     case permanent(String)
     /// Again later, as any other error.
     case later(String)
+    /// Again later, as often as it takes: what the work needs is away, and the attempt does not count.
+    case waiting(String)
 
     public var description: String {
         switch self {
-        case .permanent(let text), .later(let text): text
+        case .permanent(let text), .later(let text), .waiting(let text): text
         }
     }
 }
@@ -37,6 +40,9 @@ extension WorkItem {
 public struct BackOff: Sendable {
     public let firstSeconds: Double
     public let secondsMax: Double
+
+    /// Of what waits for something that is away: when that is back, the work goes on within two minutes.
+    public static let ofWaiting = BackOff(firstSeconds: 2, secondsMax: 120)
 
     /// The default gives twelve attempts over five to six hours: a mail server may be away for a night's maintenance.
     public init(firstSeconds: Double = 5, secondsMax: Double = 3 * 3600) {

@@ -36,6 +36,7 @@ extension Worker {
     }
 
     private func fail(_ item: WorkItem, _ error: any Error) async {
+        if case WorkFailure.waiting(let reason) = error { return await postpone(item, reason) }
         let isFinal = if case WorkFailure.permanent = error { true } else { false }
         let isLast = isFinal || item.attempt >= WorkItem.attemptsMax
         let wait = settings.backOff.seconds(after: item.attempt, random: settings.random())
@@ -51,6 +52,24 @@ extension Worker {
         } catch {
             // Its lease runs out, and it is run again.
             log.warning("could not record a failure", ["item": .int(item.id.value), "error": .string("\(error)")])
+        }
+    }
+
+    /// Whoever knows that something is away has told so: here it would be told once an item and minute.
+    private func postpone(_ item: WorkItem, _ reason: String) async {
+        let wait = settings.waitingBackOff.seconds(after: item.postponed + 1, random: settings.random())
+        count(item, "postponed")
+        log.debug(
+            "work waits",
+            [
+                "kind": .string(item.kind), "item": .int(item.id.value), "retry_seconds": .double(wait),
+                "reason": .string(reason),
+            ])
+        do {
+            try await queue.postpone(item, reason: reason, afterSeconds: wait)
+        } catch {
+            // Its lease runs out, and it is run again.
+            log.warning("could not put work off", ["item": .int(item.id.value), "error": .string("\(error)")])
         }
     }
 

@@ -30,6 +30,7 @@ public actor Worker {
         public var lanes: [WorkLane]
         public var schedules: [WorkSchedule]
         public var backOff = BackOff()
+        public var waitingBackOff = BackOff.ofWaiting
         /// In `0..<1`.
         public var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
 

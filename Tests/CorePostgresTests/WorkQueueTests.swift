@@ -125,6 +125,31 @@ import Testing
         }
     }
 
+    @Test("an item that waits for something has used up no attempt, however often it did")
+    func postpone() async throws {
+        try await withTestDatabase { db in
+            let queue = PostgresWorkQueue(db: db)
+            try await put(queue)
+            for round in 0..<(WorkItem.attemptsMax * 2) {
+                let item = try #require(try await claimAll(queue).first)
+                #expect(item.attempt == 1 && item.postponed == round)
+                try await queue.postpone(item, reason: "no\0 scanner", afterSeconds: 0)
+                // Not ours any more.
+                try await queue.postpone(item, reason: "late", afterSeconds: 3600)
+            }
+            let item = try #require(try await claimAll(queue).first)
+            try await queue.postpone(item, reason: "no scanner", afterSeconds: 3600)
+            #expect(try await claimAll(queue).isEmpty)
+            #expect(try await queue.promote() == 0)
+            #expect(try await queue.bury() == 0)
+            let error = try await db.write.first("SELECT last_error FROM work_items") { try $0.get(0, as: String.self) }
+            #expect(error == "no scanner")
+            try await db.write.execute("UPDATE work_items SET run_at = now()")
+            #expect(try await queue.promote() == 1)
+            #expect(try await claimAll(queue).map(\.attempt) == [1])
+        }
+    }
+
     @Test("an item that kills its worker every time stops at the last attempt, in the dead letters")
     func poison() async throws {
         try await withTestDatabase { db in

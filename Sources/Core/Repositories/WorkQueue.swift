@@ -37,13 +37,16 @@ public struct WorkItem: Sendable, Equatable {
     /// JSON.
     public let payload: String
     public let attempt: Int
+    /// How often it was put off because something it needs was away.
+    public let postponed: Int
 
-    public init(id: ID, fence: Int64, kind: String, payload: String, attempt: Int) {
+    public init(id: ID, fence: Int64, kind: String, payload: String, attempt: Int, postponed: Int = 0) {
         self.id = id
         self.fence = fence
         self.kind = kind
         self.payload = payload
         self.attempt = attempt
+        self.postponed = postponed
     }
 }
 
@@ -94,6 +97,9 @@ public protocol WorkQueue: Sendable {
     func release(_ ids: [WorkItem.ID], fence: Int64) async throws
     /// Back into the queue after a delay, or to the dead letters when `final` or out of attempts.
     func fail(_ item: WorkItem, error: String, retryAfterSeconds: Double, final: Bool) async throws
+    /// Back into the queue after a delay, because something it needs is away: the attempt does not count, so it never
+    /// gets to the dead letters by waiting.
+    func postpone(_ item: WorkItem, reason: String, afterSeconds: Double) async throws
     /// Makes waiting items ready whose time has come. Returns how many moved.
     func promote() async throws -> Int
     /// Makes items ready again whose lease ran out. Looks no further than the position, so that a backlog that nobody
