@@ -62,6 +62,7 @@ let package = Package(
         module("WebSocket", ["EventLoop", "HTTPServer", "Czlib", "Copenssl"]),
         module("Postgres", ["EventLoop", "Cpq"]),
         module("Transfer", ["EventLoop", "Ccurl"]),
+        module("Clamd", ["EventLoop"]),
         module("Crypto", ["Copenssl", "Cargon2"]),
         module("MediaTools", ["Cvips", "Cpoppler", "Czip", "Cexpat", "Cmagic", "Cseccomp", "Resume"]),
         module("SafeHTML", ["Cgumbo"]),
@@ -82,8 +83,11 @@ let package = Package(
             "ChatApp",
             ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit", "SocketIO", "WebSocket"]),
         module(
-            "WorkerApp", ["Core", "Crypto", "EventLoop", "MediaTools", "Resume", "SafeHTML", "ServiceKit", "Transfer"]),
-        module("OperatorApp", ["Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit"]),
+            "WorkerApp",
+            ["Clamd", "Core", "Crypto", "EventLoop", "MediaTools", "Resume", "SafeHTML", "ServiceKit", "Transfer"]),
+        module(
+            "OperatorApp",
+            ["Clamd", "Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit"]),
 
         program(
             "martlet-gateway",
@@ -116,6 +120,7 @@ let package = Package(
         tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "Seeded", "TestSupport", "WebSocket"]),
         tests("PostgresTests", ["EventLoop", "Postgres", "Seeded", "TestSupport"]),
         tests("TransferTests", ["EventLoop", "HTTPServer", "TestSupport", "Transfer"]),
+        tests("ClamdTests", ["Clamd", "EventLoop", "Seeded", "TestSupport"]),
         tests("CryptoTests", ["Crypto", "Seeded"]),
         tests("MediaToolsTests", ["Czip", "MediaTools", "Resume", "Seeded"], data: ["CVs"]),
         tests("SafeHTMLTests", ["SafeHTML", "Seeded"]),
@@ -148,9 +153,8 @@ let package = Package(
         tests(
             "WorkerAppTests",
             [
-                "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres", "Resume",
-                "ServiceKit",
-                "TestSupport", "Transfer", "WorkerApp",
+                "Clamd", "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres",
+                "Resume", "ServiceKit", "TestSupport", "Transfer", "WorkerApp",
             ]),
         tests("OperatorAppTests", ["Core", "CorePostgres", "JSON", "OperatorApp", "Postgres", "TestSupport"]),
         tests("TidyTests", []),

@@ -20,6 +20,13 @@ public struct Media: Sendable, Equatable, Identifiable {
     /// The rejection of a file whose content is not in the object store any more.
     public static let lost = (reason: "missing", message: "The file was lost. Please send it again.")
 
+    /// The rejection of a file in which a virus scan found something.
+    public static let infected = (
+        reason: "infected",
+        message: "A virus scan found something harmful in this file, so it was not kept. Scan your computer, then save "
+            + "the file anew and send that."
+    )
+
     public enum State: String, Sendable, CaseIterable {
         case pending, ready, rejected
     }

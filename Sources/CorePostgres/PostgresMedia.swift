@@ -113,6 +113,9 @@ public struct PostgresMedia: MediaRepository {
                         id, mime: mime, ext: ext, size: (width, height), pages: (pages, text, offsets), resume: resume,
                         note: note, variants: variants)
                 case .rejected(let reason, let message): Self.rejected(id, reason: reason, message: message)
+                case .infected(let signature):
+                    Self.rejected(
+                        id, reason: Media.infected.reason, message: Media.infected.message, signature: signature)
                 }
             return try await db.write.first(statement) { try $0.get(0, as: Media.ID.self) } != nil
         }
@@ -151,12 +154,20 @@ public struct PostgresMedia: MediaRepository {
             """
     }
 
-    private static func rejected(_ id: Media.ID, reason: String, message: String) -> SQL {
+    /// - Parameter signature: what a virus scan found; that is audited, with what finds the file elsewhere.
+    private static func rejected(
+        _ id: Media.ID, reason: String, message: String, signature: String? = nil
+    ) -> SQL {
         """
         WITH done AS (
           UPDATE media SET state = 'rejected', rejection = \(reason), rejection_message = \(message), updated_at = now()
           WHERE id = \(id) AND state = 'pending'
-          RETURNING id, kind
+          RETURNING id, kind, owner_id, bytes, sha256
+        ), noted AS (
+          INSERT INTO audit_log (actor_id, action, subject, subject_id, detail)
+          SELECT d.owner_id, 'media.infected', 'media', d.id, jsonb_build_object(
+            'signature', \(signature)::text, 'kind', d.kind, 'bytes', d.bytes, 'sha256', encode(d.sha256, 'hex'))
+          FROM done d WHERE \(signature)::text IS NOT NULL
         ), told AS (
           INSERT INTO application_events (application_id, kind, note)
           SELECT a.id, 'cv_rejected', \(message)::text

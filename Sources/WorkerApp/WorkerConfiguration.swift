@@ -1,3 +1,4 @@
+import Clamd
 import Crypto
 import Foundation
 import MediaTools
@@ -30,6 +31,10 @@ public struct WorkerConfiguration: Sendable {
     /// By tesseract's names, whether installed or not. Empty: scans are not read.
     public let scanLanguages: [String]
     public let mailsAtOnce: Int
+    /// Nil: uploads are not scanned.
+    public let clamd: ClamdAddress?
+    /// Of one scan.
+    public let clamdSecondsMax: Int
 
     /// The right side of Message-IDs: the sender's domain.
     public var mailDomain: String { from.address.split(separator: "@").last.map(String.init) ?? "localhost" }
@@ -45,6 +50,9 @@ public struct WorkerConfiguration: Sendable {
         scanLanguages = Self.scanLanguages(&environment)
         mailsAtOnce = environment.int("MARTLET_MAILS_AT_ONCE", default: 8, in: 1...Self.mailsAtOnceMax)
         smtp = Self.smtp(&environment)
+        clamd = Self.clamd(&environment)
+        clamdSecondsMax = environment.int(
+            "MARTLET_CLAMD_SECONDS", default: ClamdClient.scanSecondsDefault, in: 1...3600)
         let sender = environment.string("MARTLET_MAIL_FROM", default: "Martlet <martlet@localhost>")
         let mailbox = MailMessage.Mailbox(sender)
         if mailbox == nil {
@@ -66,6 +74,12 @@ public struct WorkerConfiguration: Sendable {
             "MARTLET_OCR_LANGUAGES is \"\(text)\"; it must be off, or at most \(ScanLanguages.countMax) of "
                 + "tesseract's languages, such as eng+deu")
         return []
+    }
+
+    private static func clamd(_ environment: inout Environment) -> ClamdAddress? {
+        var address: ClamdAddress?
+        environment.verify("MARTLET_CLAMD") { address = try ClamdAddress($0) }
+        return address
     }
 
     /// The URL may hold a password, so it is not shown.

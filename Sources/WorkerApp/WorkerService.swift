@@ -1,3 +1,4 @@
+import Clamd
 import Core
 import Crypto
 import EventLoop
@@ -84,10 +85,11 @@ public enum WorkerService {
         _ parts: Parts, configuration: WorkerConfiguration, context: ServiceContext
     ) -> Service {
         let log = context.log
+        let scanner = scanner(configuration, context)
         var handlers: [any WorkHandler] = [
             ProcessUpload(
                 media: parts.media, store: parts.store, scratch: parts.scratch, offload: parts.offload,
-                clock: context.clock, log: log, process: parts.children.process),
+                clock: context.clock, log: log, scanner: scanner, process: parts.children.process),
             MatchAlerts(alerts: parts.alerts, clock: context.clock),
             SendDigests(alerts: parts.alerts, clock: context.clock),
             DeleteFiles(store: parts.store),
@@ -124,7 +126,19 @@ public enum WorkerService {
             queue: parts.queue, handlers: handlers, settings: settings, loop: context.loops.here(),
             clock: context.clock, log: log, metrics: context.metrics)
         context.health.require("queue") { worker.problem }
-        return service(worker, parts, configuration: configuration, context: context)
+        return service(worker, parts, scanner: scanner, configuration: configuration, context: context)
+    }
+
+    private static func scanner(_ configuration: WorkerConfiguration, _ context: ServiceContext) -> UploadScanner? {
+        guard let address = configuration.clamd else { return nil }
+        // A clamd that hangs holds threads, so they are its own: one for each upload, and one for probes.
+        let threads = configuration.mediaChildren + 1
+        let client = ClamdClient(
+            address, offload: OffloadPool(name: "clamd", threads: threads, queueMax: threads),
+            scanSecondsMax: configuration.clamdSecondsMax)
+        return UploadScanner(
+            scan: { try await client.scan(file: $0) }, probe: { try await client.probe() }, health: context.health,
+            metrics: context.metrics, clock: context.clock, log: context.log)
     }
 
     private static func mailHandler(
@@ -168,7 +182,8 @@ public enum WorkerService {
     }
 
     private static func service(
-        _ worker: Worker, _ parts: Parts, configuration: WorkerConfiguration, context: ServiceContext
+        _ worker: Worker, _ parts: Parts, scanner: UploadScanner?, configuration: WorkerConfiguration,
+        context: ServiceContext
     ) -> Service {
         let listening = Listening()
         return Service(
@@ -176,6 +191,8 @@ public enum WorkerService {
                 if configuration.smtp == nil {
                     context.log.warning("mail is off: MARTLET_SMTP_URL is not set, and mails wait")
                 }
+                if scanner == nil { context.log.info("uploads are not scanned: MARTLET_CLAMD is not set") }
+                scanner?.start()
                 await worker.start()
                 guard configuration.database.notify else { return }
                 listening.begin {
@@ -193,6 +210,7 @@ public enum WorkerService {
             },
             stop: { grace in
                 await worker.stop(graceSeconds: Double(grace))
+                scanner?.stop()
                 await listening.end()
                 await parts.children.shutdown()
                 await parts.close()

@@ -23,7 +23,7 @@ from s3_proxy import Passed, Proxy
 from stack import Process, Stack, free_ports
 from waiting import until
 
-AT_ONCE = 12
+AT_ONCE = 6
 
 
 class Site(LoneSite):

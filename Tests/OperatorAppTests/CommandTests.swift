@@ -114,9 +114,9 @@ struct CommandTests {
                     environment: ["MARTLET_STORE": "/nonexistent", "MARTLET_SMTP_URL": "smtp://127.0.0.1:1"])
                 #expect(bad.status == 1)
                 let states = bad.said.json?.items.compactMap { $0["state"]?.string }
-                #expect(states == ["ok", "ok", "ok", "failed", "failed"])
+                #expect(states == ["ok", "ok", "ok", "failed", "failed", "off"])
                 let remedies = bad.said.json?.items.compactMap { $0["remedy"]?.string }
-                #expect(remedies?.map(\.isEmpty) == [true, true, true, false, false])
+                #expect(remedies?.map(\.isEmpty) == [true, true, true, false, false, true])
             }
             let wrong = await martlet(
                 "check", "--migrations", migrations, on: db, environment: ["MARTLET_SMTP_URL": "nonsense"])

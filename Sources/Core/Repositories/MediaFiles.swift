@@ -104,4 +104,6 @@ public enum MediaResult: Sendable {
         resume: String? = nil, note: String?, variants: [Media.Variant])
     /// A CV's application stands and gets a `cv_rejected` event.
     case rejected(reason: String, message: String)
+    /// Rejected as `Media.infected`, with an audit row that has the name of the signature.
+    case infected(signature: String)
 }

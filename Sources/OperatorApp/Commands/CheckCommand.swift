@@ -1,3 +1,4 @@
+import Clamd
 import Core
 import EventLoop
 import Foundation
@@ -8,7 +9,7 @@ import ServiceKit
 /// Looks at everything the services need, and says all that is wrong at once, each with its remedy.
 enum CheckCommand: Command {
     static let syntax = CommandSyntax(
-        "check", "Checks configuration, database, schema, object store and mail server.",
+        "check", "Checks configuration, database, schema, object store, mail server and virus scanner.",
         options: [MigrateCommand.migrationsOption],
         notes: """
             Exits with 0 when all is well (a warning is no failure), 78 for mistakes of configuration, 1 when something
@@ -25,6 +26,7 @@ enum CheckCommand: Command {
         findings += await database(arguments, context)
         findings.append(await StoreCheck.look(context.environment))
         findings.append(await MailCheck.look(context))
+        findings.append(await ScannerCheck.look(context.environment))
         Finding.tell(findings, on: context.terminal, asJSON: arguments.has("--json"))
         if !mistakes.isEmpty { return Operator.Status.configuration }
         return findings.contains { $0.standing == .bad } ? Operator.Status.failure : Operator.Status.success
@@ -41,6 +43,7 @@ enum CheckCommand: Command {
         if let text = settings.value("MARTLET_SMTP_URL"), MailCheck.server(text) == nil {
             settings.mistake("MARTLET_SMTP_URL must be smtp://HOST:PORT or smtps://HOST:PORT")
         }
+        settings.verify("MARTLET_CLAMD") { _ = try ClamdAddress($0) }
         do { try settings.check() } catch { return error.mistakes }
         return []
     }

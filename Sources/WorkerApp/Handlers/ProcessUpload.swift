@@ -5,7 +5,8 @@ import MediaTools
 import Resume
 import ServiceKit
 
-/// Has a sandboxed child look at an upload, keeps what it made, and writes down what the file is, or why it is none.
+/// Has an upload scanned where a clamd is configured, has a sandboxed child look at what is clean, keeps what it made,
+/// and writes down what the file is, or why it is none.
 ///
 /// Run again it makes the same objects under the same keys, and changes nothing once the media row is decided.
 public struct ProcessUpload: WorkHandler {
@@ -24,15 +25,17 @@ public struct ProcessUpload: WorkHandler {
     private let scratch: String
     private let offload: OffloadPool
     private let clock: any ServiceClock
+    private let scanner: UploadScanner?
     private let process: @Sendable (MediaRequest) async throws -> MediaAnswer
     private let log: Log
 
     /// - Parameters:
     ///   - scratch: a folder beneath the children's roots, for what they write.
+    ///   - scanner: nil where nothing is scanned.
     ///   - process: as `MediaChildPool.process`.
     public init(
         media: any MediaRepository, store: any WorkingStore, scratch: String, offload: OffloadPool,
-        clock: any ServiceClock, log: Log,
+        clock: any ServiceClock, log: Log, scanner: UploadScanner? = nil,
         process: @escaping @Sendable (MediaRequest) async throws -> MediaAnswer
     ) {
         self.media = media
@@ -41,6 +44,7 @@ public struct ProcessUpload: WorkHandler {
         self.offload = offload
         self.clock = clock
         self.log = log
+        self.scanner = scanner
         self.process = process
     }
 
@@ -53,13 +57,20 @@ public struct ProcessUpload: WorkHandler {
         case .rejected: return try await store.delete(found.storageKey)
         case .pending: break
         }
+        try scanner?.checkReady()
         let isThere: Void? = try await store.withLocalFile(found.storageKey) { path in
-            try await look(at: found, path: path, attempt: item.attempt)
+            // Before anything of ours opens it, and of the very bytes that are opened then.
+            if let signature = try await scanner?.signature(in: path, of: found) {
+                try await reject(found, .infected(signature: signature), reason: Media.infected.reason)
+            } else {
+                try await look(at: found, path: path, attempt: item.attempt)
+            }
         }
         guard isThere != nil else {
             guard item.attempt >= Self.attemptsMax else { throw WorkFailure.later("the object is not in the store") }
             log.error("an upload is not in the store", ["media": .int(id.value)])
-            return try await reject(found, reason: Media.lost.reason, message: Media.lost.message)
+            let (reason, message) = Media.lost
+            return try await reject(found, .rejected(reason: reason, message: message), reason: reason)
         }
     }
 
@@ -106,7 +117,8 @@ public struct ProcessUpload: WorkHandler {
             if rejection == .crashed || rejection == .timedOut, attempt < Self.attemptsMax {
                 throw WorkFailure.later("the child ended: \(rejection.rawValue)")
             }
-            try await reject(media, reason: rejection.rawValue, message: rejection.sentence)
+            let reason = rejection.rawValue
+            try await reject(media, .rejected(reason: reason, message: rejection.sentence), reason: reason)
         case .document(let document):
             let note: String? =
                 switch document.textOutcome {
@@ -128,8 +140,8 @@ public struct ProcessUpload: WorkHandler {
         }
     }
 
-    private func reject(_ media: Media, reason: String, message: String) async throws {
-        guard try await self.media.finish(media.id, .rejected(reason: reason, message: message)) else { return }
+    private func reject(_ media: Media, _ result: MediaResult, reason: String) async throws {
+        guard try await self.media.finish(media.id, result) else { return }
         log.info("rejected an upload", ["media": .int(media.id.value), "reason": .string(reason)])
         try await store.delete(media.storageKey)
     }

@@ -1,0 +1,27 @@
+import Clamd
+import EventLoop
+import ServiceKit
+
+/// What `martlet check` says of the clamd that the worker asks.
+enum ScannerCheck {
+    static func look(_ environment: [String: String]) async -> Finding {
+        var settings = Environment(environment)
+        guard let text = settings.value("MARTLET_CLAMD") else {
+            return Finding("scanner", .off, "MARTLET_CLAMD is not set: uploads are not scanned")
+        }
+        let pool = OffloadPool(name: "clamd", threads: 1, queueMax: 8)
+        defer { pool.stop() }
+        do {
+            let address = try ClamdAddress(text)
+            let client = ClamdClient(address, offload: pool)
+            let version = try await client.version()
+            // What answers a ping may have no room for a stream.
+            try await client.probe()
+            return Finding("scanner", .good, "\(address): \(version)")
+        } catch {
+            return Finding(
+                "scanner", .bad, "\(text): \(error)",
+                remedy: "start clamd, or correct MARTLET_CLAMD: until then uploads stay pending")
+        }
+    }
+}
