@@ -53,6 +53,11 @@ final class HTTPConnection {
     /// Of the request being answered.
     var minor: UInt8 = 1
     var isHead = false
+    /// When it came, by `EventLoop.nanoseconds`; 0 when none is being answered.
+    var beganAt: UInt64 = 0
+    /// The answer's status, and the number of the route that gave it, -1 when there is none.
+    var status = 0
+    var route: Int32 = -1
     /// Whether the connection ends with this answer.
     var closing = false
 

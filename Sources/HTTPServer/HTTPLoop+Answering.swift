@@ -14,6 +14,7 @@ extension HTTPLoop {
         connection.delivered = 0
         connection.discarded = 0
         connection.needsContinue = parsed.expectsContinue
+        noteBegin(connection)
         var body = HTTPBody.empty
         connection.bodyEnded = parsed.framing == .none
         if !connection.bodyEnded {
@@ -57,6 +58,7 @@ extension HTTPLoop {
                 response = onError(error, request)
             }
             guard connection.phase == .answering else { break }
+            connection.route = request.head.route.load(ordering: .relaxed)
             switch response.body {
             case .empty, .bytes: send(connection, response)
             case .upgrade(let callee):
@@ -100,6 +102,7 @@ extension HTTPLoop {
     /// The answer is out, or cut off: on to the next request.
     private func finish(_ connection: HTTPConnection) {
         guard connection.phase == .answering else { return }
+        noteEnd(connection)
         connection.unread = []
         if connection.closing {
             linger(connection)
@@ -139,6 +142,7 @@ extension HTTPLoop {
     private func appendHead(
         _ connection: HTTPConnection, _ response: HTTPResponse, _ framing: ResponseHead.Framing, to out: inout [UInt8]
     ) {
+        connection.status = response.status
         var said = ResponseHead.Connection.implied
         if connection.phase == .upgrading {
             said = .handlers
@@ -195,6 +199,7 @@ extension HTTPLoop {
             try endStream(connection)
         } catch {
             // The status is out; only a cut connection tells the client that the body is not whole.
+            connection.status = 0
             connection.stream.reset()
         }
     }
@@ -276,6 +281,7 @@ extension HTTPLoop {
         guard !connection.out.isEmpty else { return }
         let out = connection.out
         connection.out = []
+        measured.sentBytes += out.count
         connection.stream.write(out)
         keepBuffer(out)
     }

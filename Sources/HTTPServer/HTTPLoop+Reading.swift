@@ -3,6 +3,7 @@ import EventLoop
 /// What arrives: parsing, bodies, deadlines, ends.
 extension HTTPLoop {
     func received(_ connection: HTTPConnection, _ bytes: UnsafeRawBufferPointer) {
+        measured.receivedBytes += bytes.count
         guard connection.pending.isEmpty, !connection.isAdvancing else {
             connection.pending.append(contentsOf: bytes)
             if !connection.isAdvancing { resume(connection) }
@@ -117,6 +118,7 @@ extension HTTPLoop {
             connection.closing = true
             var response = onRefusal(error)
             if case .bytes = response.body {} else { response.body = .empty }
+            measured.refused(status: response.status)
             send(connection, response)
             linger(connection)
         case .discarding: linger(connection)
@@ -278,6 +280,8 @@ extension HTTPLoop {
         let departure = connection.departure
         connection.departure = nil
         connection.request = nil
+        // Whatever was said of it, it was not heard.
+        connection.status = 0
         connection.bodyError = connection.bodyError ?? .aborted
         connection.unread = []
         connection.pending = []

@@ -23,6 +23,7 @@ actor HTTPLoop {
     var open = 0
     var accepted = 0
     var draining = false
+    var measured = HTTPMeasurements()
     var idleUntil: UInt64 = 0
     var drainTimer: LoopTimer?
     var drainWaiter: CheckedContinuation<Void, Never>?
@@ -114,6 +115,7 @@ actor HTTPLoop {
 
     /// Forgets a connection: it is closed, or it is somebody else's now.
     func release(_ connection: HTTPConnection) {
+        noteEnd(connection)
         connection.phase = .gone
         slots[Int(connection.id.slot)] = nil
         freeSlots.append(connection.id.slot)

@@ -2,7 +2,7 @@ import EventLoop
 
 /// An HTTP/1.1 server: a listener on every loop, and each connection served on the loop that accepted it.
 public final class HTTPServer: Sendable {
-    private let loops: [HTTPLoop]
+    let loops: [HTTPLoop]
     private let address: SocketAddress
 
     /// - Parameters:

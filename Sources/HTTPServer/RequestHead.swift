@@ -1,5 +1,7 @@
-/// The bytes of a request's head and where its parts are. Immutable, so that it may be shared by whoever asks for a
-/// field.
+import Synchronization
+
+/// The bytes of a request's head and where its parts are. Immutable but for the route, so that it may be shared by
+/// whoever asks for a field.
 final class RequestHead: Sendable {
     /// Offsets into the head; `HTTPLimits.headBytesMax` keeps them within 16 bits.
     struct Field {
@@ -13,6 +15,8 @@ final class RequestHead: Sendable {
     let fields: [Field]
     let targetStart: Int
     let targetEnd: Int
+    /// The number of the route that was found, for whoever counts; -1 when there is none.
+    let route = Atomic<Int32>(-1)
 
     init(bytes: [UInt8], fields: [Field], targetStart: Int, targetEnd: Int) {
         self.bytes = bytes

@@ -10,6 +10,8 @@ public struct Router: Sendable {
         let method: HTTPMethod
         let names: [String]
         let bodyMax: Int?
+        /// The place in `Router.routes`.
+        let number: Int32
         let handler: HTTPHandler
     }
 
@@ -75,7 +77,9 @@ public struct Router: Sendable {
         }
         precondition(Set(names).count == names.count, "a name is twice in \(pattern)")
         precondition(!nodes[node].routes.contains { $0.method == method }, "\(method) \(pattern) is registered twice")
-        nodes[node].routes.append(Route(method: method, names: names, bodyMax: bodyMax, handler: handler))
+        nodes[node].routes.append(
+            Route(
+                method: method, names: names, bodyMax: bodyMax, number: Int32(routes.count), handler: handler))
         routes.append((method: method, pattern: pattern))
     }
 
@@ -90,6 +94,7 @@ public struct Router: Sendable {
         }
         guard let node else { throw HTTPError(404, "There is nothing at this path.") }
         let route = try route(node, request.method)
+        request.head.route.store(route.number, ordering: .relaxed)
         // No asynchronous function stands between here and the handler: each costs a look-up of its executor.
         guard !values.isEmpty || route.bodyMax != nil else { return try await route.handler(request) }
         var request = request
