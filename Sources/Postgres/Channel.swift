@@ -26,6 +26,9 @@ final class Channel {
 
     private let loop: EventLoop
     private let executed: Counter
+    private let meter: LaneMeter
+    /// `EventLoop.nanoseconds` of the answers that are being read.
+    private var readAt: UInt64 = 0
     private let events: Events
     private let parameters = ParameterBuffer()
     private var pipeline: Lines
@@ -34,10 +37,11 @@ final class Channel {
     private var isLost = false
     private var sendFailed = false
 
-    init(on loop: EventLoop, pipeline: Lines, executed: Counter, events: Events) {
+    init(on loop: EventLoop, pipeline: Lines, executed: Counter, meter: LaneMeter, events: Events) {
         self.loop = loop
         self.pipeline = pipeline
         self.executed = executed
+        self.meter = meter
         self.events = events
         connection = Connection(on: loop)
     }
@@ -70,7 +74,9 @@ final class Channel {
         guard let raw = connection.raw else { return }
         if pipeline.isIdle { heard = loop.nowMilliseconds }
         sendFailed = false
-        for unit in units {
+        let now = EventLoop.nanoseconds
+        for var unit in units {
+            unit.sentAt = now
             pipeline.add(unit) { perform($0, raw) }
             executed.add(unit.count)
         }
@@ -107,6 +113,7 @@ final class Channel {
     private func drain() {
         heard = loop.nowMilliseconds
         if simple != nil { return drainSimple() }
+        readAt = EventLoop.nanoseconds
         // Each command's results end with a NULL; two in a row mean that nothing more is there.
         var ended = false
         while let raw = connection.raw, !pipeline.isIdle, PQisBusy(raw) == 0 {
@@ -136,7 +143,7 @@ final class Channel {
             action = try pipeline.receive(.skipped)
         case PGRES_PIPELINE_SYNC:
             PQclear(raw)
-            for action in try pipeline.synced() { events.acted(action) }
+            for action in try pipeline.synced() { act(action) }
             events.progressed(self)
             return
         case PGRES_FATAL_ERROR:
@@ -149,7 +156,18 @@ final class Channel {
             PQclear(raw)
             throw Lines.Broken()
         }
-        if let action { events.acted(action) }
+        if let action { act(action) }
+    }
+
+    private func act(_ action: Lines.Action) {
+        note(action)
+        events.acted(action)
+    }
+
+    private func note(_ action: Lines.Action) {
+        guard case .finish(let unit, let outcome) = action else { return }
+        let failed = if case .failed = outcome { true } else { false }
+        meter.answered(since: unit.sentAt, now: readAt, failed: failed)
     }
 
     // MARK: The end
@@ -171,6 +189,8 @@ final class Channel {
         isLost = true
         isReady = false
         let actions = pipeline.lost()
+        readAt = EventLoop.nanoseconds
+        for action in actions { note(action) }
         let operation = simple
         simple = nil
         events.lost(self, reason, actions)

@@ -19,6 +19,7 @@ struct LaneContext {
 final class ChannelSet {
     let lane: LaneKind
     private let context: LaneContext
+    private let meter: LaneMeter
     private let channelsMax: Int
     private(set) var channels: [Channel] = []
     private var isOpening = false
@@ -34,11 +35,13 @@ final class ChannelSet {
     var onLost: (Channel) -> Void = { _ in }
 
     init(
-        _ lane: LaneKind, max channelsMax: Int, context: LaneContext, pipeline: @escaping () -> Pipeline<QueryResult>
+        _ lane: LaneKind, max channelsMax: Int, context: LaneContext, meter: LaneMeter,
+        pipeline: @escaping () -> Pipeline<QueryResult>
     ) {
         self.lane = lane
         self.channelsMax = channelsMax
         self.context = context
+        self.meter = meter
         self.pipeline = pipeline
         backoff = Backoff(
             firstMilliseconds: context.configuration.reconnectFirstMilliseconds,
@@ -79,7 +82,8 @@ final class ChannelSet {
                 if !channel.hasAnswered { attempt.failed() }
                 lost(channel, reason, actions)
             })
-        let channel = Channel(on: context.loop, pipeline: pipeline(), executed: context.executed, events: events)
+        let channel = Channel(
+            on: context.loop, pipeline: pipeline(), executed: context.executed, meter: meter, events: events)
         channels.append(channel)
         channel.open(attempt.parameters, milliseconds: context.configuration.connectMilliseconds(attempt))
     }

@@ -26,6 +26,7 @@ public final class Database: Sendable {
     let random: @Sendable () -> Double
     let log: @Sendable (PostgresEvent) -> Void
     private let executed = Counter()
+    let events = EventCounts()
     let listeners = Mutex<[ListenerLoop]>([])
 
     /// - Parameters:
@@ -39,6 +40,11 @@ public final class Database: Sendable {
         self.configuration = configuration
         self.loops = loops
         self.random = random
+        let events = events
+        let log: @Sendable (PostgresEvent) -> Void = { event in
+            events.note(event)
+            log(event)
+        }
         self.log = log
         let resolver = Resolver(ConnectionPlan(configuration))
         self.resolver = resolver

@@ -13,6 +13,7 @@ final class Lane {
     private let set: ChannelSet
     private let shape: Shape
     private let context: LaneContext
+    private let meter: LaneMeter
     private var queue = Queue<Unit<QueryResult>>()
     private var isPumpDue = false
     private var isSweepDue = false
@@ -21,9 +22,11 @@ final class Lane {
     init(_ kind: LaneKind, shape: Shape, context: LaneContext) {
         self.shape = shape
         self.context = context
+        let meter = LaneMeter(kind, context)
+        self.meter = meter
         let isRead = kind == .short || kind == .long
         let capacity = context.configuration.isPooled ? 0 : StatementCache.namesMax
-        set = ChannelSet(kind, max: shape.channelsMax, context: context) {
+        set = ChannelSet(kind, max: shape.channelsMax, context: context, meter: meter) {
             Pipeline(answersEarly: isRead, mayRetry: true, statements: StatementCache(capacity: capacity))
         }
         set.onReady = { [unowned self] in pump() }
@@ -41,6 +44,7 @@ final class Lane {
         guard !isClosing else { return unit.finish(.failed(PostgresUnavailable.closed)) }
         guard !unit.isCancelled else { return unit.finish(.failed(CancellationError())) }
         guard queue.count < context.configuration.queueMax else {
+            meter.refused()
             return unit.finish(.failed(PostgresUnavailable.busy))
         }
         var unit = unit
@@ -100,6 +104,7 @@ final class Lane {
                 next.finish(.failed(CancellationError()))
                 continue
             }
+            if !next.isRetry { meter.waited(until: next.deadline) }
             group.append(next)
             if next.isRetry { break }
         }
@@ -122,10 +127,20 @@ final class Lane {
     func tick(now: UInt64) -> Bool {
         while let first = queue.first, first.deadline <= now {
             _ = queue.popFirst()
+            meter.refused()
             first.finish(.failed(set.hasReady ? PostgresUnavailable.busy : PostgresUnavailable.notReachable))
         }
         set.dropStalled(now: now)
         return !queue.isEmpty || set.channels.contains { !$0.isIdle }
+    }
+
+    var measurements: LaneMeasurements {
+        var counts = meter.counts
+        counts.connectionsMax = shape.channelsMax
+        counts.connectionsOpen = set.channels.count { $0.isReady }
+        counts.connectionsBusy = set.channels.count { $0.isReady && !$0.isIdle }
+        counts.waiting = queue.count
+        return counts
     }
 
     // MARK: The end

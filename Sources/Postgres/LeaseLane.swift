@@ -13,6 +13,8 @@ final class LeaseLane {
 
     private let set: ChannelSet
     private let context: LaneContext
+    private let channelsMax: Int
+    private let meter: LaneMeter
     private var waiters = Queue<Waiter>()
     private var leases: [Int: Channel] = [:]
     private var nextLease = 1
@@ -20,8 +22,11 @@ final class LeaseLane {
 
     init(channelsMax: Int, context: LaneContext) {
         self.context = context
+        self.channelsMax = channelsMax
+        let meter = LaneMeter(.leased, context)
+        self.meter = meter
         let capacity = context.configuration.isPooled ? 0 : StatementCache.namesMax
-        set = ChannelSet(.leased, max: channelsMax, context: context) {
+        set = ChannelSet(.leased, max: channelsMax, context: context, meter: meter) {
             Pipeline(answersEarly: false, mayRetry: false, statements: StatementCache(capacity: capacity))
         }
         set.onReady = { [unowned self] in serve() }
@@ -41,6 +46,7 @@ final class LeaseLane {
         guard !isClosing else { return finish(.failure(PostgresUnavailable.closed)) }
         guard !ticket.isCancelled else { return finish(.failure(CancellationError())) }
         guard waiters.count < context.configuration.queueMax else {
+            meter.refused()
             return finish(.failure(PostgresUnavailable.busy))
         }
         let deadline = context.loop.nowMilliseconds + UInt64(context.configuration.acquireMilliseconds)
@@ -59,6 +65,7 @@ final class LeaseLane {
             let lease = nextLease
             nextLease += 1
             leases[lease] = channel
+            meter.waited(until: waiter.deadline)
             waiter.finish(.success(lease))
         }
     }
@@ -102,9 +109,19 @@ final class LeaseLane {
         set.dropStalled(now: now)
         while let first = waiters.first, first.deadline <= now {
             _ = waiters.popFirst()
+            meter.refused()
             first.finish(.failure(set.hasReady ? PostgresUnavailable.busy : PostgresUnavailable.notReachable))
         }
         return !waiters.isEmpty || set.isAwaiting
+    }
+
+    var measurements: LaneMeasurements {
+        var counts = meter.counts
+        counts.connectionsMax = channelsMax
+        counts.connectionsOpen = set.channels.count { $0.isReady }
+        counts.connectionsBusy = leases.count
+        counts.waiting = waiters.count
+        return counts
     }
 
     /// Refuses those who wait; leases end when their owners end them. True when nothing is left.

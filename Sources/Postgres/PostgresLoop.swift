@@ -157,6 +157,14 @@ actor PostgresLoop {
     /// The channel a lease stands for; nil when its connection is gone.
     func channel(lease: Int) -> Channel? { lanes?.leased.channel(lease) }
 
+    /// Of the lanes in the order of their kinds.
+    var measurements: [LaneMeasurements] {
+        let lanes = opened()
+        return [
+            lanes.short.measurements, lanes.long.measurements, lanes.write.measurements, lanes.leased.measurements,
+        ]
+    }
+
     // MARK: Time
 
     private func startTicking() {

@@ -61,6 +61,8 @@ struct Unit<Output>: Sendable {
     var deadline: UInt64 = .max
     /// It was sent before: it goes alone, unprepared, and not a third time.
     var isRetry = false
+    /// By `EventLoop.nanoseconds`.
+    var sentAt: UInt64 = 0
 
     /// - Parameters:
     ///   - ticket: nil when nobody can cancel it.
