@@ -68,7 +68,7 @@ let package = Package(
         module("SafeHTML", ["Cgumbo"]),
         module("JSON", []),
         module("Resume", []),
-        module("ServiceKit", ["EventLoop", "HTTPServer"]),
+        module("ServiceKit", ["EventLoop", "HTTPServer", "Postgres"]),
 
         // The product.
         module("Core", []),

@@ -16,7 +16,7 @@ struct AdminServer {
             return Self.text(problems.isEmpty ? 200 : 503, problems.isEmpty ? "ready\n" + lines : lines)
         }
         router.on(.get, "/metrics") { [metrics] _ in
-            var response = Self.text(200, metrics.text())
+            var response = Self.text(200, await metrics.page())
             response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             return response
         }

@@ -64,6 +64,7 @@ public enum ServiceRunner {
         let context = ServiceContext(
             name: name, log: log, metrics: Metrics(), health: Health(), loops: LoopGroup(count: loops, name: name),
             clock: SystemClock())
+        context.metrics.collect { await ProcessMetrics.families() }
         do {
             let service = try await build(context, &environment)
             try environment.check()

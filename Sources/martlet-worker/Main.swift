@@ -26,6 +26,7 @@ enum Main {
         let log = context.log
         let db = Database(
             try Startup.database(configuration.database), loops: context.loops, log: { Startup.write($0, to: log) })
+        context.metrics.show(db)
         // The children are shut in by real paths.
         var children = MediaChildPool.Configuration(
             executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: opened.roots)

@@ -73,7 +73,7 @@ struct InstrumentTests {
         metrics.counter("a_total", "Things.", labels: ["kind": "x\"y"]).add(2)
         metrics.counter("a_total", "Things.", labels: ["kind": "x\"y"]).add()
         metrics.gauge("b", "Level.").set(-1)
-        metrics.histogram("c_seconds", "Time.").record(microseconds: 600)
+        metrics.histogram("c_seconds", "Time.").record(0.0006)
         let text = metrics.text()
         #expect(text.contains("# TYPE a_total counter\na_total{kind=\"x\\\"y\"} 3\n"))
         #expect(text.contains("b -1\n"))
