@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import HTTPServer
 import JSON
+import ServiceKit
 
 /// What a form brought: text fields, and files that lie in the object store but belong to nobody yet.
 struct Form: Sendable {
@@ -49,6 +50,7 @@ struct FormReader: Sendable {
 
     let store: any ObjectStore
     let random: any RandomSource
+    let counts: UploadCounts
 
     static func bodyMax(_ kind: Media.Kind) -> Int { kind.bytesMax + overheadBytesMax }
 
@@ -136,8 +138,10 @@ struct FormReader: Sendable {
                 sha256: hasher.finish(),
                 storageKey: key)
             try await writer.commit()
+            counts.stored(kind, bytes: count)
             return draft
         } catch {
+            counts.refused(kind)
             await writer.abort()
             throw error
         }
@@ -150,6 +154,38 @@ struct FormReader: Sendable {
     private func remove(_ stored: [String: [Media.Draft]]) async {
         for file in stored.values.joined() { try? await store.delete(file.storageKey) }
     }
+}
+
+/// Files that came in, by kind.
+struct UploadCounts: Sendable {
+    private struct OfKind: Sendable {
+        let stored: Counter
+        let refused: Counter
+        let bytes: Counter
+    }
+
+    private let kinds: [Media.Kind: OfKind]
+
+    init(_ metrics: Metrics) {
+        kinds = Dictionary(
+            uniqueKeysWithValues: Media.Kind.allCases.map { kind in
+                func files(_ outcome: String) -> Counter {
+                    metrics.counter(
+                        "martlet_upload_files_total", "Files that came in: stored, or refused or broken off.",
+                        labels: ["kind": kind.rawValue, "outcome": outcome])
+                }
+                let bytes = metrics.counter(
+                    "martlet_upload_bytes_total", "Bytes of files that were stored.", labels: ["kind": kind.rawValue])
+                return (kind, OfKind(stored: files("stored"), refused: files("refused"), bytes: bytes))
+            })
+    }
+
+    func stored(_ kind: Media.Kind, bytes: Int) {
+        kinds[kind]?.stored.add()
+        kinds[kind]?.bytes.add(bytes)
+    }
+
+    func refused(_ kind: Media.Kind) { kinds[kind]?.refused.add() }
 }
 
 /// What a file is called in its public address.

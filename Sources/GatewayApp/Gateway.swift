@@ -86,7 +86,6 @@ public struct Gateway: Sendable {
 
     public let router: Router
     private let errors: ErrorPolicy
-    private let requests: RequestMetrics
 
     public init(_ parts: GatewayParts) {
         let signIn = SignIn(signer: TokenSigner(keys: parts.keys), guardian: parts.guardian, clock: parts.clock)
@@ -94,7 +93,7 @@ public struct Gateway: Sendable {
         let rewriting = OffloadPool(name: "rewriting", threads: 1, queueMax: Self.rewritingWaitingMax)
         let links = MediaLinks(keys: parts.keys, clock: parts.clock)
         let store = GuardedStore(store: parts.store, log: parts.log)
-        let forms = FormReader(store: store, random: parts.random)
+        let forms = FormReader(store: store, random: parts.random, counts: UploadCounts(parts.metrics))
         let settling = UploadSettling(media: parts.media, clock: parts.clock, log: parts.log)
         let answers = EntryAnswers(entries: parts.entries, clock: parts.clock, links: links)
         var router = Router()
@@ -122,19 +121,13 @@ public struct Gateway: Sendable {
             .register(on: &router)
         self.router = router
         errors = ErrorPolicy(log: parts.log)
-        requests = RequestMetrics(parts.metrics)
     }
 
     @Sendable public func handle(_ request: HTTPRequest) async throws -> HTTPResponse {
-        requests.started()
         do {
-            let response = try await router.handle(request)
-            requests.ended(response.status)
-            return response
+            return try await router.handle(request)
         } catch {
-            let response = errors.response(to: error, request)
-            requests.ended(response.status)
-            return response
+            return errors.response(to: error, request)
         }
     }
 
@@ -191,24 +184,5 @@ struct ErrorPolicy: Sendable {
     static func logged(_ path: String) -> String {
         for prefix in ["/unsubscribe/", "/uploads/"] where path.hasPrefix(prefix) { return prefix + "…" }
         return path
-    }
-}
-
-struct RequestMetrics: Sendable {
-    private let active: Gauge
-    private let classes: [Counter]
-
-    init(_ metrics: Metrics) {
-        active = metrics.gauge("martlet_http_requests_active", "Requests being answered.")
-        classes = (1...5).map {
-            metrics.counter("martlet_http_requests_total", "Requests answered.", labels: ["class": "\($0)xx"])
-        }
-    }
-
-    func started() { active.add(1) }
-
-    func ended(_ status: Int) {
-        active.add(-1)
-        classes[min(max(status / 100, 1), 5) - 1].add()
     }
 }

@@ -26,9 +26,7 @@ enum Main {
         _ configuration: GatewayConfiguration, _ context: ServiceContext, _ opened: OpenedStore
     ) throws -> Service {
         let log = context.log
-        let database = Database(
-            try Startup.database(configuration.database), loops: context.loops,
-            log: { Startup.write($0, to: log) })
+        let database = try Startup.open(configuration.database, context, log)
         let notify = configuration.database.notify
         let sessions = PostgresSessions(db: database, notify: notify)
         let guardian = SessionGuard(sessions: sessions, clock: context.clock, log: log)
@@ -40,6 +38,7 @@ enum Main {
         let bus = PostgresBus(
             database: database, channels: ["martlet_session": { _ in guardian.wake() }],
             pause: { try await context.clock.sleep(seconds: Double($0)) })
+        context.metrics.show(server, routes: gateway.router.routes)
         context.health.require("sessions") { guardian.problem }
         return Service(
             start: {
