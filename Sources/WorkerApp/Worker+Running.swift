@@ -6,6 +6,7 @@ extension Worker {
     /// Runs one item to its end and says so to the queue.
     func execute(_ item: WorkItem) async {
         let began = seconds
+        metrics.began(item)
         let result: Result<Void, any Error>
         do {
             guard let handler = handlers[item.kind] else {
@@ -16,14 +17,16 @@ extension Worker {
         } catch {
             result = .failure(error)
         }
+        metrics.took(item, seconds: seconds - began)
         // Somebody else has it by now, or nobody wants it: its end is theirs to tell.
         guard held[LeaseKey(item)]?.isLost == false else {
+            metrics.ended(item, .lost)
             letGo(item)
             return
         }
         switch result {
         case .success:
-            count(item, "done")
+            metrics.ended(item, .done)
             log.debug(
                 "work done",
                 ["kind": .string(item.kind), "item": .int(item.id.value), "seconds": .double(seconds - began)])
@@ -40,7 +43,7 @@ extension Worker {
         let isFinal = if case WorkFailure.permanent = error { true } else { false }
         let isLast = isFinal || item.attempt >= WorkItem.attemptsMax
         let wait = settings.backOff.seconds(after: item.attempt, random: settings.random())
-        count(item, isLast ? "dead" : "retried")
+        metrics.ended(item, isLast ? .dead : .retried)
         log.warning(
             isLast ? "work failed for good" : "work failed",
             [
@@ -58,7 +61,7 @@ extension Worker {
     /// Whoever knows that something is away has told so: here it would be told once an item and minute.
     private func postpone(_ item: WorkItem, _ reason: String) async {
         let wait = settings.waitingBackOff.seconds(after: item.postponed + 1, random: settings.random())
-        count(item, "postponed")
+        metrics.ended(item, .postponed)
         log.debug(
             "work waits",
             [
@@ -71,13 +74,6 @@ extension Worker {
             // Its lease runs out, and it is run again.
             log.warning("could not put work off", ["item": .int(item.id.value), "error": .string("\(error)")])
         }
-    }
-
-    private func count(_ item: WorkItem, _ outcome: String) {
-        metrics.counter(
-            "martlet_work_items_total", "Work items by how they ended.",
-            labels: ["kind": item.kind, "outcome": outcome]
-        ).add()
     }
 
     /// Writes completions. While one statement is on its way the next batch gathers.

@@ -80,7 +80,7 @@ public actor Worker {
     let settings: Settings
     let clock: any ServiceClock
     let log: Log
-    let metrics: Metrics
+    let metrics: WorkMetrics
     var lanes: [LaneState]
     var held: [LeaseKey: Held] = [:]
     var isStopping = false
@@ -102,7 +102,7 @@ public actor Worker {
         self.loop = loop
         self.clock = clock
         self.log = log
-        self.metrics = metrics
+        self.metrics = WorkMetrics(metrics)
         lanes = settings.lanes.map { LaneState(lane: $0, cursor: WorkCursor(at: 0)) }
     }
 

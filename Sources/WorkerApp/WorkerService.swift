@@ -89,9 +89,10 @@ public enum WorkerService {
         var handlers: [any WorkHandler] = [
             ProcessUpload(
                 media: parts.media, store: parts.store, scratch: parts.scratch, offload: parts.offload,
-                clock: context.clock, log: log, scanner: scanner, process: parts.children.process),
-            MatchAlerts(alerts: parts.alerts, clock: context.clock),
-            SendDigests(alerts: parts.alerts, clock: context.clock),
+                clock: context.clock, log: log, scanner: scanner,
+                process: Measured.media(context.metrics, clock: context.clock, parts.children.process)),
+            MatchAlerts(alerts: parts.alerts, clock: context.clock, metrics: context.metrics),
+            SendDigests(alerts: parts.alerts, clock: context.clock, metrics: context.metrics),
             DeleteFiles(store: parts.store),
             SweepObjects(
                 store: parts.store, media: parts.media, clock: context.clock, log: log, metrics: context.metrics),
@@ -111,11 +112,11 @@ public enum WorkerService {
                 batchMax: upkeepAtOnceMax),
         ]
         if let smtp = configuration.smtp {
-            handlers.append(mailHandler(parts, smtp: smtp, configuration: configuration, log: log))
+            handlers.append(mailHandler(parts, smtp: smtp, configuration: configuration, context: context))
             let most = configuration.mailsAtOnce
             lanes.append(WorkLane(name: "mail", kinds: [.sendMail], runningMax: most, batchMax: most))
             handlers.append(
-                accountMailHandler(parts, smtp: smtp, configuration: configuration, clock: context.clock, log: log))
+                accountMailHandler(parts, smtp: smtp, configuration: configuration, context: context))
             lanes.append(
                 WorkLane(
                     name: "account-mail", kinds: [.sendAccountMail], runningMax: accountMailsAtOnceMax,
@@ -126,6 +127,8 @@ public enum WorkerService {
             queue: parts.queue, handlers: handlers, settings: settings, loop: context.loops.here(),
             clock: context.clock, log: log, metrics: context.metrics)
         context.health.require("queue") { worker.problem }
+        let backlog = BacklogMetrics(queue: parts.queue, clock: context.clock, log: log)
+        context.metrics.collect { await backlog.families() }
         return service(worker, parts, scanner: scanner, configuration: configuration, context: context)
     }
 
@@ -142,7 +145,7 @@ public enum WorkerService {
     }
 
     private static func mailHandler(
-        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, log: Log
+        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, context: ServiceContext
     ) -> SendMail {
         // A server that hangs holds threads, so they are mail's own.
         let pool = OffloadPool(name: "smtp", threads: configuration.mailsAtOnce, queueMax: configuration.mailsAtOnce)
@@ -150,14 +153,15 @@ public enum WorkerService {
         let writer = AlertMailWriter(
             publicURL: configuration.publicURL, postingURL: configuration.postingURL,
             tokens: UnsubscribeToken(keys: configuration.keys))
-        return SendMail(mails: parts.mails, writer: writer, from: configuration.from, log: log) { from, to, message in
-            try await client.send(from: from, to: to, message: message)
-        }
+        return SendMail(
+            mails: parts.mails, writer: writer, from: configuration.from, log: context.log,
+            send: Measured.mail(context.metrics, kind: "alert", clock: context.clock) { from, to, message in
+                try await client.send(from: from, to: to, message: message)
+            })
     }
 
     private static func accountMailHandler(
-        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, clock: any ServiceClock,
-        log: Log
+        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, context: ServiceContext
     ) -> SendAccountMail {
         let pool = OffloadPool(
             name: "smtp-account", threads: accountMailsAtOnceMax, queueMax: accountMailsAtOnceMax)
@@ -166,8 +170,11 @@ public enum WorkerService {
             publicURL: configuration.publicURL, resetURL: configuration.resetURL,
             tokens: MailedToken(keys: configuration.keys))
         return SendAccountMail(
-            mails: parts.accountMails, writer: writer, from: configuration.from, clock: clock, log: log
-        ) { from, to, message in try await client.send(from: from, to: to, message: message) }
+            mails: parts.accountMails, writer: writer, from: configuration.from, clock: context.clock,
+            log: context.log,
+            send: Measured.mail(context.metrics, kind: "account", clock: context.clock) { from, to, message in
+                try await client.send(from: from, to: to, message: message)
+            })
     }
 
     private static func schedules(_ parts: Parts) -> [WorkSchedule] {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Statements")
 struct StatementTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Sources/CorePostgres")
 
     @Test("literals are found with their binds and fragments, past comments and other strings")

@@ -99,7 +99,9 @@ import Transfer
         return WorkerAppTests.worker(
             db,
             [
-                MatchAlerts(alerts: PostgresAlerts(db: db, mailDomain: "jobs.example.org"), clock: SystemClock()),
+                MatchAlerts(
+                    alerts: PostgresAlerts(db: db, mailDomain: "jobs.example.org"), clock: SystemClock(),
+                    metrics: Metrics()),
                 SendMail(mails: mails, writer: writer, from: from, log: .silent) { from, to, message in
                     try await client.send(from: from, to: to, message: message)
                 },

@@ -83,14 +83,15 @@ func lane(_ kinds: [WorkItem.Kind] = WorkItem.Kind.allCases, running: Int = 100,
 
 func worker(
     _ db: Database, _ handlers: [any WorkHandler], lanes: [WorkLane] = [lane()], schedules: [WorkSchedule] = [],
-    clock: any ServiceClock = SystemClock(), backOff: BackOff = BackOff(firstSeconds: 0, secondsMax: 0)
+    clock: any ServiceClock = SystemClock(), backOff: BackOff = BackOff(firstSeconds: 0, secondsMax: 0),
+    metrics: Metrics = Metrics()
 ) -> Worker {
     var settings = Worker.Settings(name: "w", lanes: lanes, schedules: schedules)
     settings.backOff = backOff
     settings.random = { 0.5 }
     return Worker(
         queue: PostgresWorkQueue(db: db, notify: false), handlers: handlers, settings: settings, loop: loops.here(),
-        clock: clock, log: .silent, metrics: Metrics())
+        clock: clock, log: .silent, metrics: metrics)
 }
 
 func items(_ db: Database) async throws -> Int {

@@ -113,6 +113,8 @@ public protocol WorkQueue: Sendable {
     /// A claim begins nothing of a paused kind and passes its items by: whoever keeps a position goes back to the
     /// beginning when this has changed.
     func pauseState() async throws -> WorkPauseState
+    /// As `depth`, for those who look often: bounded, see `WorkBacklog.countedMax`.
+    func backlog() async throws -> [WorkBacklog]
 }
 
 /// What an operator does with the queue.

@@ -15,10 +15,19 @@ public struct MatchAlerts: WorkHandler {
     public let kind = WorkItem.Kind.matchAlerts
     private let alerts: any AlertRepository
     private let clock: any ServiceClock
+    private let looked: Counter
+    private let deliveries: Counter
+    private let seconds: Histogram
 
-    public init(alerts: any AlertRepository, clock: any ServiceClock) {
+    public init(alerts: any AlertRepository, clock: any ServiceClock, metrics: Metrics) {
         self.alerts = alerts
         self.clock = clock
+        looked = metrics.counter("martlet_alert_postings_total", "Postings matched against all alerts.")
+        deliveries = metrics.counter(
+            "martlet_alert_deliveries_total", "Postings that an alert found: instant mails and parts of digests.")
+        seconds = metrics.histogram(
+            "martlet_alert_match_seconds", "Matching of one transaction's postings, its ledger included.",
+            bounds: Histogram.longSeconds)
     }
 
     public func run(_ item: WorkItem) async throws {
@@ -28,7 +37,10 @@ public struct MatchAlerts: WorkHandler {
             try Task.checkCancellation()
             let part = all[start..<min(start + Self.postingsMax, all.count)]
             // The ledger lets a part that was done before through once.
-            _ = try await alerts.match(part.map { JobPosting.ID($0) }, now: clock.now())
+            let began = clock.now()
+            deliveries.add(try await alerts.match(part.map { JobPosting.ID($0) }, now: began))
+            looked.add(part.count)
+            seconds.record(clock.now().timeIntervalSince(began))
         }
     }
 }
@@ -43,10 +55,12 @@ public struct SendDigests: WorkHandler {
     public let kind = WorkItem.Kind.sendDigests
     private let alerts: any AlertRepository
     private let clock: any ServiceClock
+    private let digests: Counter
 
-    public init(alerts: any AlertRepository, clock: any ServiceClock) {
+    public init(alerts: any AlertRepository, clock: any ServiceClock, metrics: Metrics) {
         self.alerts = alerts
         self.clock = clock
+        digests = metrics.counter("martlet_alert_digests_total", "Digests written.")
     }
 
     public func run(_ item: WorkItem) async throws {
@@ -54,7 +68,7 @@ public struct SendDigests: WorkHandler {
         for _ in 0..<Self.roundsMax {
             try Task.checkCancellation()
             guard try await alerts.digestsDue(now: now) else { return }
-            _ = try await alerts.collectDigests(now: now, limit: Self.alertsMax)
+            digests.add(try await alerts.collectDigests(now: now, limit: Self.alertsMax))
         }
     }
 }
