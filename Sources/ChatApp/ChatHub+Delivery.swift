@@ -53,7 +53,7 @@ extension ChatHub {
         room.position = position
         let live = room.live
         socketLoop?.assumeIsolated { $0.send(frames, to: live) }
-        parts.delivered.add(frames.count * live.count)
+        parts.measures.delivered.add(frames.count * live.count)
     }
 
     /// From here on the socket is given what the room is given.
@@ -164,10 +164,12 @@ extension ChatHub {
             socket.handle.send(frame)
             cursor = seq
         }
+        parts.measures.caughtUp.add(Int(cursor - start))
         socket.cursors[entry.room] = cursor
         if cursor == start, isWhole, !socket.isStalled, cursor < position {
             // Committed once and not there any more: nothing can be brought, and the client must know.
             socket.handle.send(text: ServerFrame.reset(entry.room, lastSeq: position))
+            parts.measures.resets.add()
             socket.cursors[entry.room] = position
         }
         if !socket.isStalled { resolve(socket, entry.room) }

@@ -118,6 +118,7 @@ extension ChatHub {
         socket.handle.send(text: ServerFrame.ready(user: user.id, instance: parts.instance, rooms: rooms))
         let resume = socket.resume
         socket.resume = [:]
+        if !resume.isEmpty { parts.measures.resumes.add() }
         for room in rooms { setCursor(socket, room, at: resume[room.id] ?? room.lastSeq) }
     }
 
@@ -126,6 +127,7 @@ extension ChatHub {
         // Too far behind to be brought along, or ahead of a table that was restored.
         if seq > room.lastSeq || room.lastSeq - seq > limits.resumeMessagesMax {
             socket.handle.send(text: ServerFrame.reset(room.id, lastSeq: room.lastSeq))
+            parts.measures.resets.add()
             socket.cursors[room.id] = room.lastSeq
         } else {
             socket.cursors[room.id] = seq

@@ -19,8 +19,7 @@ struct HubParts: Sendable {
     let addresses: AddressBook
     let clock: any ServiceClock
     let log: Log
-    let delivered: Counter
-    let connected: Gauge
+    let measures: HubMetrics
     let random: any RandomSource
 }
 
@@ -105,7 +104,10 @@ actor ChatHub: WebSocketDelegate, ChatFront {
 
     nonisolated func closed(_ socket: WebSocketHandle, _ code: CloseCode) {
         assumeIsolated { hub in
-            if let socket = hub.sockets[socket.id] { hub.drop(socket) }
+            guard let socket = hub.sockets[socket.id] else { return }
+            // Ours is told by `close`; this one is the owner's, of whom the buffer is full.
+            if code == .tryAgainLater { hub.parts.measures.slowReaders.add() }
+            hub.drop(socket, code)
         }
     }
 
@@ -128,7 +130,8 @@ actor ChatHub: WebSocketDelegate, ChatFront {
         let socket = HubSocket(handle, address: arrivingFrom, limits: limits, now: now)
         sockets[handle.id] = socket
         greeting[handle.id] = socket.greetBy
-        parts.connected.add(1)
+        parts.measures.connected.add(1)
+        parts.measures.opened.add()
         guard ticker == nil else { return }
         let ticker = LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.tick() } }
         ticker.start(milliseconds: 500, repeating: 500)
@@ -136,13 +139,14 @@ actor ChatHub: WebSocketDelegate, ChatFront {
     }
 
     func close(_ socket: HubSocket, _ code: CloseCode, _ reason: String) {
-        drop(socket)
+        drop(socket, code)
         socket.handle.close(code, reason)
     }
 
-    private func drop(_ socket: HubSocket) {
+    private func drop(_ socket: HubSocket, _ code: CloseCode) {
         guard sockets.removeValue(forKey: socket.handle.id) != nil else { return }
-        parts.connected.add(-1)
+        parts.measures.connected.add(-1)
+        parts.measures.ended(code)
         parts.addresses.leave(socket.address, isStranger: socket.user == nil)
         greets(socket)
         socket.connection.closed()

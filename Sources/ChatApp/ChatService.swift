@@ -50,7 +50,9 @@ public final class ChatService: Sendable {
         let presence = PresenceFeed(
             on: home, process: process, sender: sender, presence: presence, rooms: rooms, notify: notify,
             limits: limits.presence, log: log, metrics: metrics)
-        let feed = RoomFeed(on: home, rooms: rooms, presence: presence, notify: notify, limits: limits, log: log)
+        let feed = RoomFeed(
+            on: home, rooms: rooms, presence: presence, notify: notify, limits: limits, log: log,
+            measures: FeedMetrics(metrics, clock: clock))
         let batcher = SendBatcher(
             on: home, rooms: rooms, feed: feed, sender: notify ? sender : nil, limits: limits, log: log,
             metrics: metrics)
@@ -59,10 +61,7 @@ public final class ChatService: Sendable {
         let parts = HubParts(
             instance: instance, rooms: rooms, feed: feed, presence: presence, batcher: batcher, signIn: signIn,
             limits: limits, counts: UserCounts(), addresses: addresses, clock: clock, log: log,
-            delivered: metrics.counter(
-                "martlet_chat_messages_delivered_total", "Messages given to sockets as they were committed."),
-            connected: metrics.gauge("martlet_chat_sockets", "Sockets that are open."),
-            random: random)
+            measures: HubMetrics(metrics), random: random)
         let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
         let socketIOHubs = loops.loops.map { SocketIOHub(on: $0, place: hubs.count + $0.index, parts: parts) }
         errors = ChatErrors(log: log)
@@ -84,11 +83,18 @@ public final class ChatService: Sendable {
         }
     }
 
+    private var router: Router {
+        var router = Router()
+        register(on: &router)
+        return router
+    }
+
+    /// In the order in which the server counts them.
+    public var routes: [(method: HTTPMethod, pattern: String)] { router.routes }
+
     /// The routes, and answers to what they throw.
     /// - Parameter health: what the front door is told.
     public func server(address: SocketAddress, loops: LoopGroup, health: Health = Health()) -> HTTPServer {
-        var router = Router()
-        register(on: &router)
         let routes = router
         return HTTPServer(
             loops: loops, address: address,

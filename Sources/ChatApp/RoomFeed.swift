@@ -32,6 +32,7 @@ actor RoomFeed {
     private let limits: ChatLimits
     private let notify: Bool
     private let log: Log
+    private let measures: FeedMetrics
     /// What takes typing and marks too. A hub's place among the fronts is the index of its loop.
     private var hubs: [ChatHub] = []
     private var fronts: [any ChatFront] = []
@@ -54,7 +55,7 @@ actor RoomFeed {
 
     init(
         on loop: EventLoop, rooms: any RoomRepository, presence: PresenceFeed, notify: Bool, limits: ChatLimits,
-        log: Log
+        log: Log, measures: FeedMetrics
     ) {
         self.loop = loop
         self.rooms = rooms
@@ -63,6 +64,7 @@ actor RoomFeed {
         self.notify = notify
         self.limits = limits
         self.log = log
+        self.measures = measures
     }
 
     /// Reads the bound from which changes are followed, and starts to follow them.
@@ -146,8 +148,11 @@ actor RoomFeed {
     // MARK: What is committed here
 
     func published(_ batch: [(room: Room.ID, messages: [Message])]) {
-        deliver(batch.compactMap { positions.published($0.room, $0.messages) })
-        if positions.hasDue { run() }
+        let wasDue = positions.hasDue
+        deliver(batch.compactMap { positions.published($0.room, $0.messages) }, own: true)
+        guard positions.hasDue else { return }
+        if !wasDue { measures.gaps.add() }
+        run()
     }
 
     func marked(_ marks: [ReadMark]) {
@@ -159,6 +164,7 @@ actor RoomFeed {
     // MARK: What wakes it
 
     func wake(_ payload: String) {
+        measures.wakeUps.add()
         switch WakeHint(payload) {
         case .typing(let from, let items):
             guard from != sender else { return }
@@ -186,10 +192,15 @@ actor RoomFeed {
         run()
     }
 
+    private func poll() {
+        measures.polls.add()
+        lookAround()
+    }
+
     private func setPolling() {
         let interval = users.isEmpty ? limits.idlePollMilliseconds : limits.pollMilliseconds
         guard interval != pollInterval || pollTimer == nil else { return }
-        let timer = pollTimer ?? LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.lookAround() } }
+        let timer = pollTimer ?? LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.poll() } }
         timer.start(milliseconds: interval, repeating: interval)
         pollTimer = timer
         pollInterval = interval
@@ -264,10 +275,12 @@ actor RoomFeed {
             positions.giveBack(cursors)
             throw error
         }
+        measures.roomsRead.add(cursors.count)
+        measures.messagesRead.add(messages.count)
         deliver(
             MessagePage.split(messages, limit: limits.feedMessagesMax).compactMap {
                 positions.fetched($0.room, $0.messages, isWhole: $0.isWhole)
-            })
+            }, own: false)
     }
 
     /// Who of those connected here is a member of rooms that are new to us, or whose members or marks changed.
@@ -299,8 +312,9 @@ actor RoomFeed {
 
     // MARK: Telling
 
-    private func deliver(_ deliveries: [RoomPositions.Delivery]) {
+    private func deliver(_ deliveries: [RoomPositions.Delivery], own: Bool) {
         guard !deliveries.isEmpty else { return }
+        measures.delivering(deliveries, own: own)
         let news = deliveries.map { delivery in
             HubDelivery(
                 room: delivery.room, messages: delivery.messages,

@@ -47,8 +47,7 @@ actor SendBatcher {
     private let limits: ChatLimits
     private let sender: String?
     private let log: Log
-    private let sent: Counter
-    private let batches: Counter
+    private let measures: BatchMetrics
 
     private var hubs: [ChatHub] = []
     private var fronts: [any ChatFront] = []
@@ -74,8 +73,7 @@ actor SendBatcher {
         self.limits = limits
         self.sender = sender
         self.log = log
-        sent = metrics.counter("martlet_chat_messages_sent_total", "Messages committed by this process.")
-        batches = metrics.counter("martlet_chat_batches_total", "Transactions in which they were committed.")
+        measures = BatchMetrics(metrics)
     }
 
     /// The fronts in the order of their places: the hubs, who also mark, and others.
@@ -93,6 +91,7 @@ actor SendBatcher {
     private func take(_ sends: [Send]) {
         let room = limits.sendsWaitingMax - (queue.count - head)
         queue += sends.prefix(max(0, room))
+        measures.waiting.set(queue.count - head)
         if sends.count > room {
             answer(sends.dropFirst(max(0, room)).map { ($0, .failed(.unavailable, "The service is overloaded.")) })
         }
@@ -112,7 +111,10 @@ actor SendBatcher {
 
     private func write() async {
         let batch = nextBatch()
+        let began = EventLoop.nanoseconds
         let results = await commit(batch[...], mayRetry: true)
+        measures.sizes.record(Double(batch.count))
+        measures.seconds.record(Double(EventLoop.nanoseconds &- began) / 1_000_000_000)
         report(batch, results)
         isWriting = false
         gather(after: batch.count)
@@ -152,6 +154,7 @@ actor SendBatcher {
             queue.removeFirst(head)
             head = 0
         }
+        measures.waiting.set(queue.count - head)
         return batch
     }
 
@@ -160,7 +163,7 @@ actor SendBatcher {
         let drafts = batch.map(\.draft)
         let hint = sender.map { WakeHint.text(sender: $0, messages: Array(Set(drafts.map(\.roomID)))) }
         do {
-            batches.add()
+            measures.batches.add()
             return try await rooms.send(drafts, notify: hint).map { .done($0) }
         } catch let error as AppError where error.code == .unavailable {
             // Whether it was committed may not be known; by the client's ids a second time does no harm, and tells.
@@ -199,14 +202,17 @@ actor SendBatcher {
                 committed.append((draft.roomID, [message]))
             }
         }
-        sent.add(count)
+        measures.sent.add(count)
         let published = committed
         feed.assumeIsolated { $0.published(published) }
     }
 
     private func answer(_ results: [(Send, Result)]) {
         var answers: [Int: [Answer]] = [:]
-        for (send, result) in results { answers[send.hub, default: []].append(Answer(send: send, result: result)) }
+        for (send, result) in results {
+            if case .failed = result { measures.refused.add() }
+            answers[send.hub, default: []].append(Answer(send: send, result: result))
+        }
         for (hub, answers) in answers where hub < fronts.count { fronts[hub].answered(answers) }
     }
 

@@ -15,9 +15,7 @@ enum Main {
 
     private static func build(_ configuration: ChatConfiguration, _ context: ServiceContext) throws -> Service {
         let log = context.log.with(["instance": .string(configuration.instance)])
-        let database = Database(
-            try Startup.database(configuration.database), loops: context.loops,
-            log: { Startup.write($0, to: log) })
+        let database = try Startup.open(configuration.database, context, log)
         let notify = configuration.database.notify
         let instance = ChatInstance(
             configuration, instances: PostgresChatInstances(db: database), context: context, log: log)
@@ -35,6 +33,7 @@ enum Main {
             channels: ["martlet_chat": { chat.wake($0) }, "martlet_session": { _ in guardian.wake() }],
             advisoryLock: PostgresPresence.lockKey(of: chat.process),
             pause: { try await context.clock.sleep(seconds: Double($0)) })
+        context.metrics.show(server, routes: chat.routes)
         context.health.require("sessions") { guardian.problem }
         // Whoever is connected here is better off waiting than anywhere else: the database is the same.
         context.health.mention("rooms") { chat.problem }

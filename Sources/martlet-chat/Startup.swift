@@ -26,6 +26,14 @@ enum Startup {
             url: settings.url.value, directURL: settings.directURL?.value, isPooled: settings.isPooled)
     }
 
+    /// The database, its events in the log and its lanes among the metrics.
+    static func open(_ settings: DatabaseSettings, _ context: ServiceContext, _ log: Log) throws -> Database {
+        let database = Database(
+            try Self.database(settings), loops: context.loops, log: { write($0, to: log) })
+        context.metrics.show(database)
+        return database
+    }
+
     /// A connection that came is news; one that went is a warning.
     static func write(_ event: PostgresEvent, to log: Log) {
         let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))

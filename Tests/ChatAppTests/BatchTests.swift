@@ -21,7 +21,8 @@ private final class Batching {
             on: loop, process: ChatProcess(name: "a", run: 1), sender: "a", presence: WatchedPresence(), rooms: rooms,
             notify: false, limits: PresenceLimits(), log: log, metrics: metrics)
         let feed = RoomFeed(
-            on: loop, rooms: rooms, presence: presence, notify: false, limits: ChatLimits(), log: log)
+            on: loop, rooms: rooms, presence: presence, notify: false, limits: ChatLimits(), log: log,
+            measures: FeedMetrics(metrics, clock: SystemClock()))
         batcher = SendBatcher(
             on: loop, rooms: rooms, feed: feed, sender: nil, limits: ChatLimits(), log: log, metrics: metrics)
     }

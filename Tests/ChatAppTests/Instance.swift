@@ -22,6 +22,7 @@ final class Instance: Sendable {
     let guardian: SessionGuard
     let listener: Listener?
     let port: Int
+    let metrics = Metrics()
     private let server: HTTPServer
     private let refreshing: Task<Void, Never>
 
@@ -45,7 +46,7 @@ final class Instance: Sendable {
             instance: name, loops: loops, rooms: repository(PostgresRooms(db: db, notify: notify)),
             presence: presence(PostgresPresence(db: db, notify: notify)),
             keys: Self.keys, guardian: guardian, notify: notify,
-            limits: limits, clock: clock, log: .silent, metrics: Metrics())
+            limits: limits, clock: clock, log: .silent, metrics: metrics)
         server = chat.server(address: SocketAddress(host: "127.0.0.1", port: 0), loops: loops)
         try await guardian.refresh()
         try await chat.start()

@@ -119,6 +119,7 @@ extension EngineLoop {
     func webSocketClosed(_ webSocket: WebSocketHandle, _ code: CloseCode) {
         guard let connection = bySocket.removeValue(forKey: webSocket.id) else { return }
         connection.webSocket = nil
+        if code == .tryAgainLater { parts.metrics.slowReaders.add() }
         perform(connection.session.webSocketClosed(isTooBig: code == .tooBig), connection)
     }
 }

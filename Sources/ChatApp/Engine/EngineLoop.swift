@@ -19,6 +19,7 @@ struct EngineMetrics: Sendable {
     let webSocket: Gauge
     let upgrades: Counter
     let polls: Counter
+    let slowReaders: Counter
 
     init(_ metrics: Metrics) {
         let help = "Sessions of Socket.IO that are open, by transport."
@@ -26,6 +27,7 @@ struct EngineMetrics: Sendable {
         webSocket = metrics.gauge("martlet_socketio_sessions", help, labels: ["transport": "websocket"])
         upgrades = metrics.counter("martlet_socketio_upgrades_total", "Sessions that went from polling to WebSocket.")
         polls = metrics.counter("martlet_socketio_polls_total", "Polls that were answered with packets.")
+        slowReaders = HubMetrics.slowReaders(metrics, protocolName: "socket.io")
     }
 }
 

@@ -65,7 +65,7 @@ extension SocketIOHub {
             if room.late.isEmpty { lateRooms.remove(id) }
             told += before - room.late.count
         }
-        parts.delivered.add(told)
+        parts.measures.delivered.add(told)
     }
 
     /// All at once: hundreds, perhaps, for whom the engine is asked once.

@@ -123,7 +123,8 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
             answerBy: now + limits.connectMillisecondsMax, acts: TokenBucket(burst: limits.framesBurstMax, now: now))
         sockets[socket.number] = socket
         handles[handle.id] = socket
-        parts.connected.add(1)
+        parts.measures.connected.add(1)
+        parts.measures.opened.add()
         if user.sockets.isEmpty {
             users[user.id] = user
             let (id, place) = (user.id, place)
@@ -154,7 +155,7 @@ actor SocketIOHub: ChatFront, SocketIODelegate {
     private func drop(_ socket: SocketIOSocket) {
         guard sockets.removeValue(forKey: socket.number) != nil else { return }
         handles[socket.handle.id] = nil
-        parts.connected.add(-1)
+        parts.measures.connected.add(-1)
         if sockets.isEmpty { ticker = nil }
         for room in socket.joined { leave(socket, room) }
         let user = socket.user
