@@ -103,11 +103,30 @@ public struct Log: Sendable {
 
     private static func json(_ value: Value) -> String {
         switch value {
-        case .string(let text): quoted(text)
+        case .string(let text): quoted(withoutAddresses(text))
         case .int(let number): String(number)
         case .double(let number): number.isFinite ? String(number) : "null"
         case .bool(let flag): flag ? "true" : "false"
         }
+    }
+
+    /// What errors quote may name people: the words of a mail server, the row that a constraint refused.
+    static func withoutAddresses(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
+        var out = ""
+        var rest = text[...]
+        while let at = rest.firstIndex(of: "@") {
+            let before = rest[..<at].lastIndex(where: isBorder).map { rest.index(after: $0) } ?? rest.startIndex
+            let behind = rest[at...].firstIndex(where: isBorder) ?? rest.endIndex
+            out += rest[..<before] + (before < at ? "•••" : rest[before..<behind])
+            rest = rest[behind...]
+        }
+        return out + rest
+    }
+
+    /// Between the words of which an address is one.
+    private static func isBorder(_ character: Character) -> Bool {
+        character.isWhitespace || "<>()[]{}\"',;=|".contains(character)
     }
 
     private static func quoted(_ text: String) -> String {
