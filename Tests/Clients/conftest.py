@@ -23,7 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(f".build/debug/{program} is missing: run make test, or swift build")
     if not os.environ.get("MARTLET_TEST_DATABASE_URL"):
         raise pytest.UsageError("MARTLET_TEST_DATABASE_URL is not set: run make test, or ops/scripts/postgres start")
-    for program in ("caddy", "psql", "pgbouncer", "nginx", "haproxy", "clamd"):
+    for program in ("caddy", "psql", "pgbouncer", "nginx", "haproxy", "clamd", "prometheus", "promtool"):
         if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin"):
             raise pytest.UsageError(f"{program} is missing: run ops/scripts/packages test")
 
