@@ -16,6 +16,8 @@ from waiting import until
 
 RULES = ROOT / "ops/prometheus/alerts.yml"
 DOCUMENT = ROOT / "docs/operations/metrics.md"
+# Of a worker that has a clamd; test_scanning.py reads them there.
+SCANNING = {"martlet_scanner_up": "gauge", "martlet_scans_total": "counter"}
 NAME = re.compile(r"\b(?:martlet|process)_[a-z0-9_]+")
 
 
@@ -33,7 +35,7 @@ def kinds(text: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def exposed(stack: Stack) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found = dict(SCANNING)
     for process in (stack.gateways[0], stack.chats[0], stack.workers[0]):
         found |= kinds(page(process))
     return found

@@ -87,7 +87,7 @@ import Testing
         let good = Array(try JSONEncoder().encode(request))
         let words = ["null", "\"\"", "{}", "\"kind\":", "\"/proc/self/environ\"", "-1", "1e99", "\\u0000", "/../"]
         try Fuzz("requests", rounds: 30).run { fuzz in
-            let child = try ChildProcess(configuration())
+            let child = try ChildProcess(configuration(), ChildOptions())
             for _ in 0..<10 {
                 fuzz.input = fuzz.once(in: 4) ? good : fuzz.mutated(good, words: words)
                 do throws(ChildProcess.Failure) {
@@ -144,7 +144,7 @@ import Testing
                 var configuration = configuration(program)
                 // One that says too little is waited for.
                 if isHarmed, first == 0 { configuration.startDeadline = .milliseconds(200) }
-                let child = try ChildProcess(configuration)
+                let child = try ChildProcess(configuration, ChildOptions())
                 let deadline = ContinuousClock.now + .seconds(60)
                 let heard = try child.process(Data("{}".utf8), deadline: deadline, onTaken: { _ in })
                 if !isHarmed, heard != answer { try Self.fail("heard \(heard), said was \(answer)") }
