@@ -94,10 +94,10 @@ struct PresencePureTests {
     func newMemberOfSecondRead() {
         var watch = PresenceWatch()
         watch.watch(room, hub: 0)
-        watch.read(room, [user(1)], version: watch.version(of: room))
+        #expect(watch.read(room, [user(1)], version: watch.version(of: room)).isEmpty)
         #expect(watch.learn(user(1), isOnline: true, quietly: true) == nil)
         watch.watch(room, hub: 1)
-        watch.read(room, [user(1), user(2)], version: watch.version(of: room))
+        #expect(watch.read(room, [user(1), user(2)], version: watch.version(of: room)).isEmpty)
         #expect(watch.learn(user(1), isOnline: true, quietly: true) == nil)
         let event = watch.learn(user(2), isOnline: true, quietly: true)
         #expect(event?.isOnline == true && event?.hubs.contains(0) == true)
@@ -107,7 +107,7 @@ struct PresencePureTests {
     func watch() {
         var watch = PresenceWatch()
         watch.watch(room, hub: 0)
-        watch.read(room, [user(1), user(2)], version: watch.version(of: room))
+        #expect(watch.read(room, [user(1), user(2)], version: watch.version(of: room)).isEmpty)
         #expect(watch.learn(user(1), isOnline: true, quietly: true) == nil)
         #expect(watch.learn(user(2), isOnline: false, quietly: true) == nil)
         #expect(watch.online(in: room) == [user(1)])
@@ -127,13 +127,34 @@ struct PresencePureTests {
         var watch = PresenceWatch()
         watch.watch(room, hub: 0)
         let asked = watch.version(of: room)
-        #expect(watch.changed(room, [user(1), user(2)]) == [user(1), user(2)])
+        #expect(watch.changed(room, [user(1), user(2)]).new == [user(1), user(2)])
         // An older read comes late.
-        watch.read(room, [user(1)], version: asked)
+        #expect(watch.read(room, [user(1)], version: asked).isEmpty)
         #expect(watch.learn(user(1), isOnline: false) == nil)
         #expect(watch.learn(user(2), isOnline: true, quietly: true)?.isOnline == true)
-        #expect(watch.changed(room, [user(2)]).isEmpty && !watch.watches(user(1)))
-        #expect(watch.changed(Room.ID(9), [user(1)]).isEmpty)
+        #expect(watch.changed(room, [user(2)]).new.isEmpty && !watch.watches(user(1)))
+        #expect(watch.changed(Room.ID(9), [user(1)]).new.isEmpty)
+    }
+
+    @Test("who enters a watched room and is known to be online from another one is told to those who watch only this")
+    func watchKnownElsewhere() {
+        let other = Room.ID(2)
+        var watch = PresenceWatch()
+        watch.watch(other, hub: 0)
+        watch.watch(room, hub: 1)
+        #expect(watch.read(other, [user(1), user(3)], version: 0).isEmpty)
+        #expect(watch.read(room, [user(1), user(2)], version: 0).isEmpty)
+        for id in Int64(1)...3 { _ = watch.learn(user(id), isOnline: id != 2, quietly: true) }
+        var hubs = HubSet()
+        hubs.insert(1)
+        let three = PresenceWatch.Event(user: user(3), isOnline: true, rooms: [room], hubs: hubs)
+        let changed = watch.changed(room, [user(1), user(2), user(3)])
+        #expect(changed.new == [user(3)] && changed.known == [three])
+        #expect(watch.learn(user(3), isOnline: true) == nil)
+        // Told once; and likewise when a second one who begins to watch has brought the member along.
+        #expect(watch.changed(room, [user(1), user(2), user(3)]).known.isEmpty)
+        #expect(watch.changed(room, [user(1), user(2)]).known.isEmpty)
+        #expect(watch.read(room, [user(1), user(2), user(3)], version: watch.version(of: room)) == [three])
     }
 
     @Test("who is dead at two looks in a row is dead, and at one is not")

@@ -136,7 +136,9 @@ actor PresenceFeed {
     /// The members of a room as they are now.
     func members(_ room: Room.ID, _ members: Set<User.ID>) {
         guard watch.version(of: room) != nil else { return }
-        due.formUnion(watch.changed(room, Array(members.sorted().prefix(limits.membersMax))))
+        let changed = watch.changed(room, Array(members.sorted().prefix(limits.membersMax)))
+        tell(changed.known)
+        due.formUnion(changed.new)
         read()
     }
 
@@ -233,7 +235,7 @@ actor PresenceFeed {
         do {
             let found = try await rooms.members(of: ids)
             for (room, version) in zip(ids, versions) {
-                watch.read(room, (found[room] ?? []).prefix(limits.membersMax).map(\.user), version: version)
+                tell(watch.read(room, (found[room] ?? []).prefix(limits.membersMax).map(\.user), version: version))
             }
             try await lookUp(watch.members(of: ids).sorted(), quietly: true)
         } catch {

@@ -50,19 +50,32 @@ struct PresenceWatch {
     func version(of room: Room.ID) -> Int? { rooms[room]?.version }
 
     /// The members of a room as they were read for those who begin to watch it, and who will be told who is online.
-    mutating func read(_ room: Room.ID, _ members: [User.ID], version: Int?) {
-        guard let watched = rooms[room], watched.version == version else { return }
-        // Others may watch it already, and have been told of the members before: whoever is new is news to them.
-        set(room, members, isOnline: watched.version == 0 ? nil : false)
+    /// - Returns: what others who watch it already are to be told.
+    mutating func read(_ room: Room.ID, _ members: [User.ID], version: Int?) -> [Event] {
+        guard let watched = rooms[room], watched.version == version else { return [] }
+        // They have been told of the members before: whoever is new is news to them.
+        let isFirst = watched.version == 0
+        let events = isFirst ? [] : news(room, members)
+        set(room, members, isOnline: isFirst ? nil : false)
+        return events
+    }
+
+    /// Members of a room who are new there and known to be online, as another room has them too: nothing more will be
+    /// learnt of them, and whoever watches only this room has not been told.
+    private func news(_ room: Room.ID, _ members: [User.ID]) -> [Event] {
+        guard let watched = rooms[room] else { return [] }
+        return members.filter { users[$0]?.isOnline == true && users[$0]?.rooms.contains(room) == false }
+            .map { Event(user: $0, isOnline: true, rooms: [room], hubs: watched.hubs) }
     }
 
     /// The members of a room as they are now.
-    /// - Returns: those of whom those who watch it have not been told.
-    mutating func changed(_ room: Room.ID, _ members: [User.ID]) -> [User.ID] {
-        guard let before = rooms[room]?.members else { return [] }
+    /// - Returns: those of whom those who watch it have not been told, and what they can be told at once.
+    mutating func changed(_ room: Room.ID, _ members: [User.ID]) -> (new: [User.ID], known: [Event]) {
+        guard let before = rooms[room]?.members else { return ([], []) }
+        let known = news(room, members)
         // Whoever is new is offline, as far as anybody was told.
         set(room, members, isOnline: false)
-        return members.filter { !before.contains($0) }
+        return (members.filter { !before.contains($0) }, known)
     }
 
     private mutating func set(_ room: Room.ID, _ members: [User.ID], isOnline: Bool?) {
