@@ -57,6 +57,7 @@ actor SendBatcher {
     /// So many are waited for before the next batch begins, for as long as the timer runs.
     private var expected = 0
     private var gatherTimer: LoopTimer?
+    private var isStopped = false
     private var marks: [MarkKey: Mark] = [:]
     private var marksTimer: LoopTimer?
     private var isMarking = false
@@ -127,7 +128,7 @@ actor SendBatcher {
     private func gather(after answered: Int) {
         expected = queue.count - head + answered
         // Who sends alone never waits.
-        guard expected > 1 else { return }
+        guard expected > 1, !isStopped else { return }
         let timer = gatherTimer ?? LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.gathered() } }
         gatherTimer = timer
         timer.start(milliseconds: limits.gatherMilliseconds)
@@ -236,7 +237,7 @@ actor SendBatcher {
     }
 
     private func startMarksTimer() {
-        guard marksTimer == nil, !isMarking else { return }
+        guard marksTimer == nil, !isMarking, !isStopped else { return }
         let timer = LoopTimer(on: loop) { [unowned self] in assumeIsolated { $0.marksDue() } }
         timer.start(milliseconds: limits.marksMilliseconds)
         marksTimer = timer
@@ -298,6 +299,7 @@ actor SendBatcher {
 
     /// Tells nobody any more.
     func stop() {
+        isStopped = true
         marksTimer = nil
         gatherTimer = nil
         // They know the batcher, and the batcher them.

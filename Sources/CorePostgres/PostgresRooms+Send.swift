@@ -9,7 +9,9 @@ extension PostgresRooms {
         precondition(drafts.count <= Self.sendMax, "a batch has at most \(Self.sendMax) drafts")
         let wake = self.notify ? notify.map { [Self.wake($0)] } ?? [] : []
         return try await mapped {
-            guard Self.areNew(drafts) else { return try await sendCarefully(drafts, wake) }
+            guard Self.areNew(drafts), !db.configuration.isPooled else {
+                return try await sendCarefully(drafts, wake)
+            }
             do {
                 return try await db.write.run(Self.insertNew(drafts), wake) { numbered, _ in
                     try (0..<numbered.count).map { try Self.newOutcome(numbered[$0]) }
@@ -41,7 +43,7 @@ extension PostgresRooms {
     /// Takes it that none was stored before, so that nothing but membership is to be looked up: the unique constraint
     /// refuses the batch otherwise. The update takes a room's lock, waits for another's batch if need be, and then
     /// counts on from what that one left. Rooms are taken in the order of their ids, as the write lane has no other
-    /// way to them; behind a pooler, which has, two batches may be in each other's way and one of them is refused.
+    /// way to them. Behind a pooler it has, and two batches could wait for each other: nothing is sent this way there.
     private static func insertNew(_ drafts: [Message.Draft]) -> SQL {
         """
         WITH input AS MATERIALIZED (

@@ -87,7 +87,7 @@ public final class UploadScanner: Sendable {
     ///   - path: of the file's bytes on this machine.
     ///   - media: for the log.
     /// - Returns: the signature that was found; nil when clamd has seen the whole file and found none.
-    /// - Throws: `WorkFailure.waiting` when there is no verdict.
+    /// - Throws: when there is no verdict: `WorkFailure.waiting`, or `later` where clamd works on other files.
     func signature(in path: String, of media: Media) async throws -> String? {
         do {
             let verdict = try await scan(path)
@@ -110,8 +110,10 @@ public final class UploadScanner: Sendable {
             if error == .streamTooLong {
                 state.withLock { $0.tooLong = min($0.tooLong ?? .max, media.bytes) }
             } else {
-                // Is it clamd, or only this file?
+                // Is it clamd, or only this file? Of a file the attempts end, or a few that keep clamd busy to its
+                // limit would keep all others waiting for as long as they are there.
                 await tryOnce()
+                if state.withLock({ $0.trouble }) == nil { throw WorkFailure.later("\(error)") }
             }
             throw WorkFailure.waiting("\(error)")
         }

@@ -124,7 +124,7 @@ private final class Script: Sendable {
     }
 
     @Test(
-        "a file that clamd has no verdict on waits, and others do not wait for it",
+        "a file that clamd has no verdict on, though it works, is tried like other work; others do not wait for it",
         arguments: [ClamdError.timedOut, .closed, .garbage("x"), .failed("Broken ERROR")])
     func oneFile(error: ClamdError) async throws {
         try await withTestDatabase { db in
@@ -132,7 +132,7 @@ private final class Script: Sendable {
             let (script, opened) = (Script(), Notes())
             script.verdict.withLock { $0 = .failure(error) }
             let scanner = script.scanner()
-            await #expect(throws: WorkFailure.waiting("\(error)")) {
+            await #expect(throws: WorkFailure.later("\(error)")) {
                 try await handler(uploaded, scanner, opened).run(uploads.item(uploaded.id, attempt: 9))
             }
             #expect(try await uploaded.media.find(uploaded.id).state == .pending)
