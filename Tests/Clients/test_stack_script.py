@@ -21,7 +21,8 @@ if name == os.environ.get("BROKEN"):
 signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGTERM}})
 class Ready(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200)
+        # The front door sends nothing to whoever does not say that it is welcome.
+        self.send_response(204 if self.path == "/_health" else 200)
         self.send_header("Content-Length", "0")
         self.end_headers()
     def log_message(self, *arguments):
