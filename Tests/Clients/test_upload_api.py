@@ -1,8 +1,10 @@
 """/api/upload as a program written for Strapi's upload plugin uses it, against the real processes."""
 
+import io
 import json
 import os
 import re
+import zipfile
 from pathlib import Path
 from typing import Any, Callable
 
@@ -216,6 +218,42 @@ def test_a_file_is_replaced_under_its_address_and_described(stack: Stack, person
     assert upload(bob, query=query, status=404, fileInfo='{"name":"mine"}')["message"] == "file.notFound"
     assert ada.ask("DELETE", f"/api/upload/files/{first['id']}", 200)["id"] == first["id"]
     assert ada.get("/api/upload/files") == []
+
+
+def docx(text: str) -> bytes:
+    """The least that a word processor opens."""
+    kinds = "http://schemas.openxmlformats.org/package/2006/content-types"
+    words = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    links = "http://schemas.openxmlformats.org/package/2006/relationships"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+    main = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("[Content_Types].xml", f'<Types xmlns="{kinds}"><Default Extension="rels" ContentType='
+                      '"application/vnd.openxmlformats-package.relationships+xml"/>'
+                      f'<Override PartName="/word/document.xml" ContentType="{main}"/></Types>')
+        file.writestr("_rels/.rels", f'<Relationships xmlns="{links}"><Relationship Id="r1" Type="{office}" '
+                      'Target="word/document.xml"/></Relationships>')
+        file.writestr("word/document.xml", f'<w:document xmlns:w="{words}"><w:body><w:p><w:r><w:t>{text}</w:t></w:r>'
+                      '</w:p></w:body></w:document>')
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(("name", "content", "way"), [
+    ("cv.pdf", curriculum_vitae("Ada"), "inline"),
+    ("face.png", png(300, 200), "inline"),
+    ("cv.docx", docx("Ada Lovelace, engineer"), "attachment"),
+    ("cv.rtf", b"{\\rtf1\\ansi Ada Lovelace, engineer}", "attachment"),
+    ("cv.txt", b"Ada Lovelace\nWrites 1 < 2 and <b> for a living.\n" * 9, "attachment"),
+], ids=["pdf", "png", "docx", "rtf", "txt"])
+def test_only_what_a_browser_shows_safely_is_shown(
+    stack: Stack, person: NewPerson, name: str, content: bytes, way: str
+) -> None:
+    file = upload(person("ada"), (name, content, "text/html"))[0]
+    answer = fetch(stack, file["url"])
+    assert answer.headers["Content-Disposition"].startswith(f"{way};")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert "html" not in answer.headers["Content-Type"] and answer.headers["Content-Type"].split(";")[0] == file["mime"]
 
 
 def test_a_cv_is_nobody_elses(stack: Stack, person: NewPerson) -> None:

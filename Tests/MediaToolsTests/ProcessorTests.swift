@@ -77,6 +77,44 @@ import Testing
         #expect(image.original.width == image.width && image.original.height == image.height)
     }
 
+    /// Where the sample's columns and rows, along which red and green grow, run once it is upright (EXIF 2.3, 4.6.4).
+    private enum Way { case right, left, down, up }
+    private static let ways: [(columns: Way, rows: Way)] = [
+        (.right, .down), (.left, .down), (.left, .up), (.right, .up), (.down, .right), (.down, .left), (.up, .left),
+        (.up, .right),
+    ]
+
+    @Test(
+        "upright is turned the way that the orientation says, as another program sees the pixels",
+        .enabled(if: vips != nil), arguments: 1...8)
+    func turned(orientation: Int) throws {
+        let plain = try Samples.image(.png, width: 600, height: 400, in: scratch)
+        let input = Samples.withExif(.png, plain, orientation: orientation, width: 600, height: 400)
+        let (answer, folder) = try process(input)
+        let image = try #require(answer.image)
+        let ways = Self.ways[orientation - 1]
+        for variant in [image.original, try #require(image.variants.first)] {
+            for (isRight, isLow) in [(false, false), (true, false), (false, true), (true, true)] {
+                let place = [isRight ? variant.width - 6 : 5, isLow ? variant.height - 6 : 5].map(String.init)
+                let words = try run(
+                    try #require(vips), ["getpoint", folder + "/" + variant.file] + place)
+                let values = String(decoding: words, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+                    .compactMap { Double($0) }
+                try #require(values.count >= 3, "\(variant.name) at \(place)")
+                func isHigh(_ way: Way) -> Bool {
+                    switch way {
+                    case .right: isRight
+                    case .left: !isRight
+                    case .down: isLow
+                    case .up: !isLow
+                    }
+                }
+                #expect((values[0] > 128) == isHigh(ways.columns), "red of \(variant.name) at \(place): \(values)")
+                #expect((values[1] > 128) == isHigh(ways.rows), "green of \(variant.name) at \(place): \(values)")
+            }
+        }
+    }
+
     @Test("CMYK and 16-bit pixels become 8-bit RGB, transparency becomes PNG, everything else JPEG")
     func pixels() throws {
         let cases: [(bands: Int, bits: Int, photometric: Int, type: ContentType, result: Int)] = [
@@ -252,3 +290,5 @@ import Testing
         }
     }
 }
+
+private let vips = reference("/usr/bin/vips", for: "the pixels of pictures that were turned")

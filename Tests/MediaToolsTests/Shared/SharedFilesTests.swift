@@ -169,25 +169,27 @@ import Testing
 
     private func words(_ text: String) -> [String] { text.split(whereSeparator: \.isWhitespace).map(String.init) }
 
-    private func run(_ program: String, _ arguments: [String]) throws -> Data {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return data
-    }
+}
+
+/// What another program says.
+func run(_ program: String, _ arguments: [String]) throws -> Data {
+    let process = Process()
+    let output = Pipe()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return data
 }
 
 /// The references for text and sizes, when this machine has them: `make test` installs them.
 private let pdftotext = reference("/usr/bin/pdftotext", for: "the text of PDFs")
 private let vipsthumbnail = reference("/usr/bin/vipsthumbnail", for: "the sizes of variants")
 
-private func reference(_ path: String, for what: String) -> String? {
+func reference(_ path: String, for what: String) -> String? {
     if FileManager.default.isExecutableFile(atPath: path) { return path }
     print("SKIPPED: \(path) is not there, so nothing is compared with it for \(what).")
     return nil
