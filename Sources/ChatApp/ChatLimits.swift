@@ -52,6 +52,8 @@ public struct ChatLimits: Sendable {
     /// How long after a batch the next one waits for those who were answered: within it they mostly send again, if they
     /// do. Whoever sends later, or alone, does not wait.
     public var gatherMilliseconds: UInt64 = 1
+    /// So many go at once: beyond, a commit more costs less than what the service and the database do side by side.
+    public var gatherSendsMax = 24
     /// How long read marks gather before they are written: scrolling makes many.
     public var marksMilliseconds: UInt64 = 100
     /// At most one wake-up for typing in this time from one process.

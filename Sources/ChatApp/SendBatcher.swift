@@ -103,7 +103,7 @@ actor SendBatcher {
     /// eight costs little more than one for four, and two commits cannot be under way.
     private func startIfDue() {
         let waiting = queue.count - head
-        guard !isWriting, waiting > 0, waiting >= min(expected, limits.batchSendsMax) || !idle.isEmpty else { return }
+        guard !isWriting, waiting > 0, waiting >= min(expected, limits.gatherSendsMax) || !idle.isEmpty else { return }
         expected = 0
         gatherTimer?.cancel()
         isWriting = true
