@@ -170,8 +170,9 @@ struct ConnectionPlan: Sendable {
         return settings
     }
 
-    /// What goes by key has the same plan whatever is bound. A statement that takes arrays costs as much to plan as to
-    /// do, and the server, which judges by their length, would plan it anew each time. None is worth compiling.
+    /// What goes by key has the same plan whatever is bound. A short statement that takes arrays may cost as much to
+    /// plan as to do, and the server, which judges by their length, would plan it anew each time. None is worth
+    /// compiling.
     private static let plannedOnce = [
         (name: "plan_cache_mode", value: "force_generic_plan"), (name: "jit", value: "off"),
     ]
