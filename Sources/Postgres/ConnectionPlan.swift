@@ -177,9 +177,13 @@ struct ConnectionPlan: Sendable {
         (name: "plan_cache_mode", value: "force_generic_plan"), (name: "jit", value: "off"),
     ]
 
-    /// Without scans and hashes rows are reached, and so locked, in the order of the keys that lead to them, however
-    /// small the table: two that write the same rows do not wait for each other in a circle.
-    private static let inKeyOrder = [(name: "enable_seqscan", value: "off"), (name: "enable_hashjoin", value: "off")]
+    /// Without scans, hashes and bitmaps rows are reached, and so locked, in the order of the keys that lead to them,
+    /// however small the table: two that write the same rows do not wait for each other in a circle. And a claim reads
+    /// the beginning of the queue, where a planner that has not heard of a backlog yet would sort all of it.
+    private static let inKeyOrder = [
+        (name: "enable_seqscan", value: "off"), (name: "enable_hashjoin", value: "off"),
+        (name: "enable_bitmapscan", value: "off"),
+    ]
 }
 
 extension PostgresConfiguration {
