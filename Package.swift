@@ -117,6 +117,9 @@ let package = Package(
         tests("HTTPServerTests", ["EventLoop", "HTTPServer", "Seeded"]),
         // The peer of the framing cases in Tests/Clients.
         program("WebSocketEcho", ["EventLoop", "HTTPServer", "WebSocket"], in: "Tests"),
+        // What `make bench` puts beside other queues.
+        program(
+            "QueueBench", ["Core", "CorePostgres", "EventLoop", "Postgres", "ServiceKit", "WorkerApp"], in: "Tests"),
         tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "Seeded", "TestSupport", "WebSocket"]),
         tests("PostgresTests", ["EventLoop", "Postgres", "Seeded", "TestSupport"]),
         tests("TransferTests", ["EventLoop", "HTTPServer", "TestSupport", "Transfer"]),

@@ -143,7 +143,7 @@ struct LaneTests {
                 try await lane.first(plans) { try $0.get(0, as: String.self) }
             }
             #expect(try await planned(db.write) == "force_generic_plan off off off")
-            #expect(try await planned(db.short) == "force_generic_plan on on on")
+            #expect(try await planned(db.short) == "force_generic_plan off off off")
             #expect(try await planned(db.long) == "auto on on on")
         }
     }
