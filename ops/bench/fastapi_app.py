@@ -22,6 +22,11 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=lifespan)
 
 
+@app.get("/_health", status_code=204)
+async def health() -> None:
+    """What the front door asks those behind it."""
+
+
 @app.get("/api/jobs/{posting}")
 async def posting_by_id(posting: int) -> dict:
     row = await app.state.pool.fetchrow(QUERY, posting)

@@ -84,6 +84,18 @@ class Stand:
         }
         return self.service("chat", environment, core)
 
+    def door(self, base: str) -> tuple[Server, str]:
+        """The front door of a deployment, with what answers at `base` as its only gateway."""
+        port = free_port()
+        caddy = str(self.folder / "caddy")
+        environment = {
+            "MARTLET_SITE": f":{port}", "MARTLET_BIND": "127.0.0.1", "MARTLET_GATEWAYS": base.removeprefix("http://"),
+            "XDG_CONFIG_HOME": caddy, "XDG_DATA_HOME": caddy,
+        }
+        command = ["caddy", "run", "--config", str(ROOT / "ops/Caddyfile"), "--adapter", "caddyfile"]
+        url = f"http://127.0.0.1:{port}"
+        return Server(command, environment, f"{url}/_health", self.folder / "caddy.log"), url
+
     def people(self, count: int) -> list[int]:
         """New accounts."""
         begun = time.monotonic_ns()
