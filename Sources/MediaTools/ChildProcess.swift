@@ -11,6 +11,8 @@ final class ChildProcess {
         /// It ended with the file in its hands.
         case crashed
         case timedOut
+        /// The pool ended in the meantime.
+        case givenUp
     }
 
     let pid: pid_t
@@ -63,9 +65,9 @@ final class ChildProcess {
         if !isReaped { waitpid(pid, nil, 0) }
     }
 
-    /// Gives it one request and waits for the answer, at most until the deadline; then it is killed.
+    /// Gives it one request and waits for the answer, at most until the deadline or the signal; then it is killed.
     func process(
-        _ request: Data, deadline: ContinuousClock.Instant, onTaken: (pid_t) -> Void
+        _ request: Data, deadline: ContinuousClock.Instant, unless signal: EndSignal? = nil, onTaken: (pid_t) -> Void
     ) throws(Failure) -> MediaAnswer {
         do {
             try Frames.write(request, to: input)
@@ -77,12 +79,16 @@ final class ChildProcess {
         }
         onTaken(pid)
         do {
-            let answer = try Frames.read(from: output, until: deadline)
+            let answer = try Frames.read(from: output, until: deadline, unless: signal)
             filesServed += 1
             return try JSONDecoder().decode(MediaAnswer.self, from: answer)
         } catch {
             kill()
-            throw error as? Frames.Failure == .timedOut ? .timedOut : .crashed
+            switch error as? Frames.Failure {
+            case .timedOut: throw .timedOut
+            case .givenUp: throw .givenUp
+            default: throw .crashed
+            }
         }
     }
 

@@ -1,4 +1,6 @@
+import Cseccomp
 import Foundation
+import Synchronization
 
 /// Length-prefixed messages (four bytes, big-endian) over a pipe.
 enum Frames {
@@ -10,6 +12,7 @@ enum Frames {
         case ended
         case tooLong
         case timedOut
+        case givenUp
         case system(Int32)
     }
 
@@ -31,21 +34,23 @@ enum Frames {
         }
     }
 
-    /// The next message. Waits until `deadline`, without one for ever.
-    static func read(from descriptor: Int32, until deadline: ContinuousClock.Instant? = nil) throws(Failure) -> Data {
-        let head = try readExactly(4, from: descriptor, until: deadline)
+    /// The next message. Waits until `deadline` or the signal, without a deadline for ever.
+    static func read(
+        from descriptor: Int32, until deadline: ContinuousClock.Instant? = nil, unless signal: EndSignal? = nil
+    ) throws(Failure) -> Data {
+        let head = try readExactly(4, from: descriptor, until: deadline, unless: signal)
         let count = head.reduce(0) { $0 << 8 | Int($1) }
         guard count <= bytesMax else { throw .tooLong }
-        return try readExactly(count, from: descriptor, until: deadline)
+        return try readExactly(count, from: descriptor, until: deadline, unless: signal)
     }
 
     private static func readExactly(
-        _ count: Int, from descriptor: Int32, until deadline: ContinuousClock.Instant?
+        _ count: Int, from descriptor: Int32, until deadline: ContinuousClock.Instant?, unless signal: EndSignal?
     ) throws(Failure) -> Data {
         var data = Data(capacity: min(count, 1 << 20))
         var buffer = [UInt8](repeating: 0, count: min(count, 1 << 16))
         while data.count < count {
-            if let deadline { try wait(for: descriptor, until: deadline) }
+            if let deadline { try wait(for: descriptor, until: deadline, unless: signal) }
             let got = Glibc.read(descriptor, &buffer, min(buffer.count, count - data.count))
             if got > 0 {
                 data.append(contentsOf: buffer[..<got])
@@ -58,16 +63,50 @@ enum Frames {
         return data
     }
 
-    private static func wait(for descriptor: Int32, until deadline: ContinuousClock.Instant) throws(Failure) {
+    private static func wait(
+        for descriptor: Int32, until deadline: ContinuousClock.Instant, unless signal: EndSignal?
+    ) throws(Failure) {
         while true {
             let left = ContinuousClock.now.duration(to: deadline)
             guard left > .zero else { throw .timedOut }
-            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            // A negative descriptor is passed by.
+            var waiting = [
+                pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: signal?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            ]
             // At least a millisecond, so that the last part of one does not spin.
             let milliseconds = min(max(left / .milliseconds(1), 1), 60_000)
-            let ready = poll(&waiting, 1, Int32(milliseconds))
-            if ready > 0 { return }
+            let ready = poll(&waiting, 2, Int32(milliseconds))
+            if waiting[0].revents != 0 { return }
+            if waiting[1].revents != 0 { throw .givenUp }
             if ready < 0 && errno != EINTR { throw .system(errno) }
+        }
+    }
+}
+
+/// Told once, to all who wait on a descriptor.
+final class EndSignal: Sendable {
+    /// Readable, at its end, when the signal has been given.
+    let descriptor: Int32
+    private let other: Mutex<Int32>
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        // Without a pipe nobody is told, and waits end by their deadlines.
+        _ = martlet_pipe(&ends)
+        descriptor = ends[0]
+        other = Mutex(ends[1])
+    }
+
+    deinit {
+        give()
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    func give() {
+        other.withLock { end in
+            if end >= 0 { close(end) }
+            end = -1
         }
     }
 }

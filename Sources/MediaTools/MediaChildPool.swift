@@ -6,6 +6,8 @@ public enum MediaPoolError: Error, Equatable, Sendable {
     case shutDown
     /// `Configuration.waitingMax` requests wait already.
     case tooManyWaiting
+    /// As many scans are being read as may be: others of the pool are for files that take moments.
+    case scansBusy
     /// The child's program does not start, or not in its sandbox.
     case childNotStarted(String)
 }
@@ -63,6 +65,7 @@ public final class MediaChildPool: Sendable {
         var waiting: [Waiting] = []
         var idCount = 0
         var threadsRunning = 0
+        var scansRunning = 0
         var isShutDown = false
         var whenEnded: [CheckedContinuation<Void, Never>] = []
     }
@@ -72,6 +75,7 @@ public final class MediaChildPool: Sendable {
     private let state = Mutex(State())
     /// One count for each waiting request, and one for each thread at the end.
     private let work = DispatchSemaphore(value: 0)
+    private let ending = EndSignal()
 
     public convenience init(_ configuration: Configuration) {
         self.init(configuration, probe: Probe())
@@ -106,8 +110,8 @@ public final class MediaChildPool: Sendable {
         }
     }
 
-    /// Takes no more, fails those that wait, lets the children finish what they have (at most until their deadline),
-    /// and returns when they have ended.
+    /// Takes no more, fails those that wait and scans that are being read, lets the children finish what else they have
+    /// (at most until their deadline), and returns when they have ended.
     public func shutdown() async {
         let (waiting, threads) = state.withLock { state in
             defer {
@@ -116,6 +120,7 @@ public final class MediaChildPool: Sendable {
             }
             return (state.waiting, state.isShutDown ? 0 : state.threadsRunning)
         }
+        ending.give()
         for each in waiting { each.continuation.resume(throwing: MediaPoolError.shutDown) }
         for _ in 0..<threads { work.signal() }
         await withCheckedContinuation { continuation in
@@ -171,7 +176,10 @@ public final class MediaChildPool: Sendable {
                 next.continuation.resume(
                     with: Result {
                         let answer = try answer(next.request, by: &child)
-                        return isShutDown ? answer : scanned(next.request, answer, by: &child) ?? answer
+                        guard isScan(next.request, answer) else { return answer }
+                        try admitScan()
+                        defer { state.withLock { $0.scansRunning -= 1 } }
+                        return try scanned(next.request, by: &child) ?? answer
                     })
             } else if isShutDown {
                 break
@@ -214,19 +222,34 @@ public final class MediaChildPool: Sendable {
             switch error {
             case .timedOut: return .rejected(.timedOut)
             case .crashed: return .rejected(.crashed)
-            case .gone, .notStarted: throw error
+            case .gone, .notStarted, .givenUp: throw error
             }
         }
     }
 
-    /// A CV without text goes to a child that reads pictures, and ends with it: what happens there costs no CV that
-    /// people can read. Nil when there is nothing better than `answer`.
-    private func scanned(
-        _ request: MediaRequest, _ answer: MediaAnswer, by child: inout ChildProcess?
-    ) -> MediaAnswer? {
-        guard !configuration.scanLanguages.isEmpty, request.kind == .cv, case .document(let document) = answer,
-            document.type == .pdf, document.textOutcome == .none
-        else { return nil }
+    /// A CV without text, where somebody wants such CVs read.
+    private func isScan(_ request: MediaRequest, _ answer: MediaAnswer) -> Bool {
+        guard !configuration.scanLanguages.isEmpty, request.kind == .cv, case .document(let document) = answer else {
+            return false
+        }
+        return document.type == .pdf && document.textOutcome == .none
+    }
+
+    /// A scan takes up to a minute. One thread at least is left to files that take moments, where there are two.
+    private func admitScan() throws(MediaPoolError) {
+        let refusal: MediaPoolError? = state.withLock { state in
+            guard !state.isShutDown else { return .shutDown }
+            guard state.scansRunning < max(1, configuration.children - 1) else { return .scansBusy }
+            state.scansRunning += 1
+            return nil
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// It goes to a child that reads pictures, and ends with it: what happens there costs no CV that people can read.
+    /// Nil when nothing was read.
+    private func scanned(_ request: MediaRequest, by child: inout ChildProcess?) throws(MediaPoolError) -> MediaAnswer?
+    {
         // One at a time for each thread.
         child = nil
         var options = ChildOptions()
@@ -242,9 +265,11 @@ public final class MediaChildPool: Sendable {
             }
             let better = try reader.process(
                 JSONEncoder().encode(request), deadline: ContinuousClock.now + configuration.scanDeadline,
-                onTaken: probe.taken)
+                unless: ending, onTaken: probe.taken)
             if let peak = reader.peakKiB() { probe.peakKiB(peak) }
             if case .document(let read) = better, read.textOutcome == .scanned { return better }
+        } catch ChildProcess.Failure.givenUp {
+            throw .shutDown
         } catch {
             configuration.scanFailed("\(error)")
         }

@@ -209,4 +209,19 @@ import Testing
             #expect(uploaded.place.files == [uploaded.key])
         }
     }
+
+    @Test("a scan that finds others being read waits for its turn, as often as it takes")
+    func scansBusy() async throws {
+        try await withTestDatabase { db in
+            let uploaded = try await upload(db, .cv, [1, 2, 3])
+            let busy = handler(uploaded) { _ in throw MediaPoolError.scansBusy }
+            let turn = WorkFailure.waiting("other scans are being read")
+            await #expect(throws: turn) { try await busy.run(item(uploaded.id)) }
+            await #expect(throws: MediaPoolError.tooManyWaiting) {
+                try await handler(uploaded) { _ in throw MediaPoolError.tooManyWaiting }.run(item(uploaded.id))
+            }
+            #expect(try await uploaded.media.find(uploaded.id).state == .pending)
+            #expect(uploaded.place.files == [uploaded.key])
+        }
+    }
 }

@@ -84,6 +84,8 @@ public struct ProcessUpload: WorkHandler {
             try await conclude(found, answer, folder: folder, attempt: attempt)
         } catch {
             await remove(folder)
+            // Its turn comes when those before it have been read, however many they are.
+            if error as? MediaPoolError == .scansBusy { throw WorkFailure.waiting("other scans are being read") }
             throw error
         }
         await remove(folder)

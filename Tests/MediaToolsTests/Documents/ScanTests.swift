@@ -133,6 +133,42 @@ import Testing
         #expect(Set(taken.withLock { $0 }).count == 4)
     }
 
+    @Test("scans leave a child to what takes moments, and the end of the pool ends them")
+    func admission() async throws {
+        let file = try scan(pages)
+        let (taken, continuation) = AsyncStream<pid_t>.makeStream()
+        var probe = MediaChildPool.Probe()
+        // The second that takes the first CV is its reader, which stops here for good.
+        let count = Mutex(0)
+        probe.taken = { pid in
+            guard
+                count.withLock({
+                    $0 += 1
+                    return $0 == 2
+                })
+            else { return }
+            kill(pid, SIGSTOP)
+            continuation.yield(pid)
+        }
+        var configuration = MediaChildPool.Configuration(executable: workerProgram, roots: [scratch.path])
+        configuration.scanLanguages = ["eng"]
+        configuration.scanDeadline = .seconds(600)
+        let pool = MediaChildPool(configuration, probe: probe)
+        func request(_ path: String) throws -> MediaRequest {
+            MediaRequest(kind: .cv, path: path, outputDirectory: try scratch.folder(), limits: MediaLimits())
+        }
+        let first = Task { [request = try request(file)] in try await pool.process(request) }
+        var iterator = taken.makeAsyncIterator()
+        let reader = try #require(await iterator.next())
+        await #expect(throws: MediaPoolError.scansBusy) { try await pool.process(try request(file)) }
+        let typed = try scratch.file("typed.pdf", Samples.pdf(pages: pages))
+        #expect(try await pool.process(try request(typed)).document?.textOutcome == .extracted)
+        // Not in ten minutes.
+        await pool.shutdown()
+        await #expect(throws: MediaPoolError.shutDown) { try await first.value }
+        #expect(kill(reader, 0) == -1)
+    }
+
     // MARK: Scans
 
     /// A PDF whose pages are pictures of these words.

@@ -152,7 +152,7 @@ import Testing
                 switch error {
                 case .gone, .crashed: try fuzz.check(isHarmed, "\(error) without cause")
                 case .notStarted(let reason): try fuzz.check(isHarmed && first == 0, reason)
-                case .timedOut: throw error
+                case .timedOut, .givenUp: throw error
                 }
             }
         }
