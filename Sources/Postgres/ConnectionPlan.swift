@@ -176,11 +176,11 @@ struct ConnectionPlan: Sendable {
         (name: "plan_cache_mode", value: "force_generic_plan"), (name: "jit", value: "off"),
     ]
 
-    /// What is reached by key is reached by an index, however small the table. Of reads that is a quarter of the cost: a
-    /// plan made once would scan and hash a hundred companies for the one of a posting. Of writes it is the order of
-    /// locks: without scans, hashes and bitmaps rows are locked in the order of the keys that lead to them, and two that
-    /// write the same rows do not wait for each other in a circle. And a claim reads the beginning of the queue, where a
-    /// planner that has not heard of a backlog yet would sort all of it.
+    /// What is reached by key is reached by an index, however small the table. Of reads that is a quarter of the cost:
+    /// a plan made once would scan and hash a hundred companies for the one of a posting. Of writes it is the order of
+    /// locks: without scans, hashes and bitmaps rows are locked in the order of the keys that lead to them, and two
+    /// that write the same rows do not wait for each other in a circle. And a claim reads the beginning of the queue,
+    /// where a planner that has not heard of a backlog yet would sort all of it.
     private static let byKey = [
         (name: "enable_seqscan", value: "off"), (name: "enable_hashjoin", value: "off"),
         (name: "enable_bitmapscan", value: "off"),

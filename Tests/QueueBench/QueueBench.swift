@@ -30,6 +30,7 @@ enum Main {
             print("QueueBench drain COUNT BATCH | steady SECONDS BATCH, with MARTLET_DATABASE_URL")
             exit(64)
         }
+        let clock = SystemClock()
         let loops = LoopGroup(count: 1, name: "bench")
         let db = Database(try PostgresConfiguration(url: url), loops: loops)
         let tally = Tally(target: arguments[1] == "drain" ? count : nil)
@@ -37,7 +38,7 @@ enum Main {
         let worker = Worker(
             queue: TimedQueue(PostgresWorkQueue(db: db), tally: tally), handlers: [NoWork(tally: tally)],
             settings: Worker.Settings(name: "bench-\(getpid())", lanes: [lane]), loop: loops.loops[0],
-            clock: SystemClock(), log: .silent, metrics: Metrics())
+            clock: clock, log: .silent, metrics: Metrics())
         let listener = try await db.listen(["martlet_work"], onWake: { _ in worker.wake() }, onReconnect: worker.wake)
         let began = ContinuousClock.now
         await worker.start()
@@ -45,7 +46,7 @@ enum Main {
             await tally.whenDone()
         } else {
             for _ in 0..<(count / windowSeconds) {
-                try await Task.sleep(for: .seconds(windowSeconds))
+                try await clock.sleep(seconds: Double(windowSeconds))
                 tell(tally.window())
             }
         }
