@@ -58,9 +58,10 @@ let package = Package(
 
         // The runtime.
         module("EventLoop", ["Cuv"]),
-        module("HTTPServer", ["EventLoop", "Cllhttp"]),
+        module("Tracing", []),
+        module("HTTPServer", ["EventLoop", "Cllhttp", "Tracing"]),
         module("WebSocket", ["EventLoop", "HTTPServer", "Czlib", "Copenssl"]),
-        module("Postgres", ["EventLoop", "Cpq"]),
+        module("Postgres", ["EventLoop", "Cpq", "Tracing"]),
         module("Transfer", ["EventLoop", "Ccurl"]),
         module("Clamd", ["EventLoop"]),
         module("Crypto", ["Copenssl", "Cargon2"]),
@@ -68,11 +69,12 @@ let package = Package(
         module("SafeHTML", ["Cgumbo"]),
         module("JSON", []),
         module("Resume", []),
-        module("ServiceKit", ["EventLoop", "HTTPServer", "Postgres"]),
+        module(
+            "ServiceKit", ["EventLoop", "HTTPServer", "JSON", "Postgres", "Tracing", "Transfer"]),
 
         // The product.
         module("Core", []),
-        module("CorePostgres", ["Core", "Postgres"]),
+        module("CorePostgres", ["Core", "Postgres", "Tracing"]),
         module("SocketIO", ["JSON"]),
         module("MediaStore", ["Core", "Crypto", "EventLoop", "ServiceKit", "Transfer"]),
         module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit"]),
@@ -81,10 +83,16 @@ let package = Package(
             ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "Resume", "SafeHTML", "ServiceKit"]),
         module(
             "ChatApp",
-            ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit", "SocketIO", "WebSocket"]),
+            [
+                "Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit", "SocketIO", "Tracing",
+                "WebSocket",
+            ]),
         module(
             "WorkerApp",
-            ["Clamd", "Core", "Crypto", "EventLoop", "MediaTools", "Resume", "SafeHTML", "ServiceKit", "Transfer"]),
+            [
+                "Clamd", "Core", "Crypto", "EventLoop", "MediaTools", "Resume", "SafeHTML", "ServiceKit", "Tracing",
+                "Transfer",
+            ]),
         module(
             "OperatorApp",
             ["Clamd", "Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit"]),
@@ -114,7 +122,8 @@ let package = Package(
             path: "Tests/TestSupport", swiftSettings: swift),
         tests("SeededTests", ["Seeded"]),
         tests("EventLoopTests", ["EventLoop"]),
-        tests("HTTPServerTests", ["EventLoop", "HTTPServer", "Seeded"]),
+        tests("TracingTests", ["Seeded", "Tracing"]),
+        tests("HTTPServerTests", ["EventLoop", "HTTPServer", "Seeded", "Tracing"]),
         // The peer of the framing cases in Tests/Clients.
         program("WebSocketEcho", ["EventLoop", "HTTPServer", "WebSocket"], in: "Tests"),
         // What `make bench` puts beside other queues.
@@ -129,7 +138,7 @@ let package = Package(
         tests("SafeHTMLTests", ["SafeHTML", "Seeded"]),
         tests("JSONTests", ["JSON", "Seeded"]),
         tests("ResumeTests", ["Resume", "Seeded"]),
-        tests("ServiceKitTests", ["EventLoop", "HTTPServer", "ServiceKit"]),
+        tests("ServiceKitTests", ["EventLoop", "HTTPServer", "JSON", "ServiceKit", "Tracing", "Transfer"]),
         tests("CoreTests", ["Core"]),
         tests(
             "CorePostgresTests", ["Core", "CorePostgres", "Postgres", "Resume", "SafeHTML", "Seeded", "TestSupport"]),

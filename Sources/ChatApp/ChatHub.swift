@@ -21,6 +21,7 @@ struct HubParts: Sendable {
     let log: Log
     let measures: HubMetrics
     let random: any RandomSource
+    let traces: ChatTraces?
 }
 
 /// The chat's sockets of one loop, by user and by room. What they say goes to the batcher and the database; what is
@@ -297,7 +298,9 @@ actor ChatHub: WebSocketDelegate, ChatFront {
             return refuse(socket, .invalid, error.message, room: room, clientID: clientID)
         }
         socket.connection.accepted()
-        outbox.append(SendBatcher.Send(draft: draft, hub: index, socket: socket.handle.id))
+        var send = SendBatcher.Send(draft: draft, hub: index, socket: socket.handle.id)
+        parts.traces?.begin(&send)
+        outbox.append(send)
         if outbox.count == 1 { loop.atTurnEnd { self.submit() } }
     }
 

@@ -5,6 +5,7 @@ import EventLoop
 import Foundation
 import HTTPServer
 import ServiceKit
+import Tracing
 import WebSocket
 
 /// The chat of one process: `martlet.v1` over WebSocket and Socket.IO (docs/chat-protocol.md), a hub of each on every
@@ -33,13 +34,14 @@ public final class ChatService: Sendable {
     ///   - internalAddress: where other instances pass requests on to; empty when they cannot.
     ///   - notify: whether other instances are woken and wake this one; without, all poll.
     ///   - trusted: proxies whose word about a client's address counts.
+    ///   - tracer: nil: nothing is traced.
     ///   - passOn: the way to the Socket.IO sessions of other instances; nil where there is one.
     public init(
         instance: String, internalAddress: String = "", loops: LoopGroup, rooms: any RoomRepository,
         presence: any PresenceRepository, keys: SigningKeys, guardian: SessionGuard, notify: Bool,
         limits: ChatLimits = ChatLimits(), trusted: TrustedNetworks = .loopback,
         passOn: (any PassOn)? = nil, random: any RandomSource = SystemRandom(), clock: any ServiceClock, log: Log,
-        metrics: Metrics
+        metrics: Metrics, tracer: Tracer? = nil
     ) {
         precondition(2 * loops.loops.count <= HubSet.hubsMax, "a chat has at most \(HubSet.hubsMax / 2) loops")
         let home = loops.loops[0]
@@ -50,9 +52,10 @@ public final class ChatService: Sendable {
         let presence = PresenceFeed(
             on: home, process: process, sender: sender, presence: presence, rooms: rooms, notify: notify,
             limits: limits.presence, log: log, metrics: metrics)
+        let traces = tracer.map { ChatTraces(tracer: $0) }
         let feed = RoomFeed(
             on: home, rooms: rooms, presence: presence, notify: notify, limits: limits, log: log,
-            measures: FeedMetrics(metrics, clock: clock))
+            measures: FeedMetrics(metrics, clock: clock), traces: traces)
         let batcher = SendBatcher(
             on: home, rooms: rooms, feed: feed, sender: notify ? sender : nil, limits: limits, log: log,
             metrics: metrics)
@@ -61,7 +64,7 @@ public final class ChatService: Sendable {
         let parts = HubParts(
             instance: instance, rooms: rooms, feed: feed, presence: presence, batcher: batcher, signIn: signIn,
             limits: limits, counts: UserCounts(), addresses: addresses, clock: clock, log: log,
-            measures: HubMetrics(metrics), random: random)
+            measures: HubMetrics(metrics), random: random, traces: traces)
         let hubs = loops.loops.map { ChatHub(on: $0, parts: parts) }
         let socketIOHubs = loops.loops.map { SocketIOHub(on: $0, place: hubs.count + $0.index, parts: parts) }
         errors = ChatErrors(log: log)
@@ -94,10 +97,12 @@ public final class ChatService: Sendable {
 
     /// The routes, and answers to what they throw.
     /// - Parameter health: what the front door is told.
-    public func server(address: SocketAddress, loops: LoopGroup, health: Health = Health()) -> HTTPServer {
+    public func server(
+        address: SocketAddress, loops: LoopGroup, health: Health = Health(), tracing: HTTPTracing? = nil
+    ) -> HTTPServer {
         let routes = router
         return HTTPServer(
-            loops: loops, address: address,
+            loops: loops, address: address, tracing: tracing,
             onError: errors.response,
             handler: health.answeringFrontDoor { try await routes.handle($0) })
     }

@@ -33,6 +33,7 @@ actor RoomFeed {
     private let notify: Bool
     private let log: Log
     private let measures: FeedMetrics
+    private let traces: ChatTraces?
     /// What takes typing and marks too. A hub's place among the fronts is the index of its loop.
     private var hubs: [ChatHub] = []
     private var fronts: [any ChatFront] = []
@@ -55,7 +56,7 @@ actor RoomFeed {
 
     init(
         on loop: EventLoop, rooms: any RoomRepository, presence: PresenceFeed, notify: Bool, limits: ChatLimits,
-        log: Log, measures: FeedMetrics
+        log: Log, measures: FeedMetrics, traces: ChatTraces?
     ) {
         self.loop = loop
         self.rooms = rooms
@@ -65,6 +66,7 @@ actor RoomFeed {
         self.limits = limits
         self.log = log
         self.measures = measures
+        self.traces = traces
     }
 
     /// Reads the bound from which changes are followed, and starts to follow them.
@@ -315,6 +317,7 @@ actor RoomFeed {
     private func deliver(_ deliveries: [RoomPositions.Delivery], own: Bool) {
         guard !deliveries.isEmpty else { return }
         measures.delivering(deliveries, own: own)
+        let spans = traces?.delivering(deliveries)
         let news = deliveries.map { delivery in
             HubDelivery(
                 room: delivery.room, messages: delivery.messages,
@@ -326,6 +329,7 @@ actor RoomFeed {
         for (place, front) in fronts.enumerated() where followed.contains(place) {
             front.told(.delivered(zip(deliveries, news).filter { $0.0.hubs.contains(place) }.map(\.1)))
         }
+        for span in spans ?? [] { span.end() }
     }
 
     private func tell(_ marks: [ReadMark]) {

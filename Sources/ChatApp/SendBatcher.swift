@@ -2,17 +2,20 @@ import Core
 import EventLoop
 import Foundation
 import ServiceKit
+import Tracing
 
 /// Writes what the process's sockets send: sends that arrive while a batch is being written form the next. One batch at
 /// a time, so that what a client sent first is numbered first.
 actor SendBatcher {
     struct Send: Sendable {
-        let draft: Message.Draft
+        var draft: Message.Draft
         /// The place of the front whose socket sends.
         let hub: Int
         let socket: Int
         /// By what the client knows the answer, where it is not the draft's own id.
         var ack: Int64?
+        /// From the client's frame to its answer; nil where it is not recorded.
+        var span: Span?
     }
 
     /// What became of a send.
@@ -113,7 +116,15 @@ actor SendBatcher {
     private func write() async {
         let batch = nextBatch()
         let began = EventLoop.nanoseconds
-        let results = await commit(batch[...], mayRetry: true)
+        let results: [Result]
+        if let first = batch.lazy.compactMap(\.span).first {
+            // The batch has one statement and many senders: it is told once, with the first of them.
+            results = await TraceContext.$current.withValue(first.context) {
+                await commit(batch[...], mayRetry: true)
+            }
+        } else {
+            results = await commit(batch[...], mayRetry: true)
+        }
         measures.sizes.record(Double(batch.count))
         measures.seconds.record(Double(EventLoop.nanoseconds &- began) / 1_000_000_000)
         report(batch, results)
@@ -194,7 +205,8 @@ actor SendBatcher {
             let draft = send.draft
             let message = Message(
                 roomID: draft.roomID, seq: seq, senderID: draft.senderID, clientID: draft.clientID,
-                kind: draft.kind, targetSeq: draft.targetSeq, body: draft.body, mediaID: draft.mediaID, createdAt: at)
+                kind: draft.kind, targetSeq: draft.targetSeq, body: draft.body, mediaID: draft.mediaID, createdAt: at,
+                traceparent: draft.traceparent)
             count += 1
             if let known = index[draft.roomID] {
                 committed[known].messages.append(message)
@@ -212,6 +224,7 @@ actor SendBatcher {
         var answers: [Int: [Answer]] = [:]
         for (send, result) in results {
             if case .failed = result { measures.refused.add() }
+            send.span?.end(result)
             answers[send.hub, default: []].append(Answer(send: send, result: result))
         }
         for (hub, answers) in answers where hub < fronts.count { fronts[hub].answered(answers) }

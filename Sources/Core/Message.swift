@@ -31,10 +31,12 @@ public struct Message: Sendable, Equatable {
     /// The file that goes with a text. It may be gone by now.
     public let mediaID: Media.ID?
     public let createdAt: Date
+    /// Of the send (W3C Trace Context); nil where that is not traced. No client is told.
+    public let traceparent: String?
 
     public init(
         roomID: Room.ID, seq: Int64, senderID: User.ID, clientID: String?, kind: Kind, targetSeq: Int64?, body: String,
-        mediaID: Media.ID? = nil, createdAt: Date
+        mediaID: Media.ID? = nil, createdAt: Date, traceparent: String? = nil
     ) {
         self.roomID = roomID
         self.seq = seq
@@ -45,6 +47,7 @@ public struct Message: Sendable, Equatable {
         self.body = body
         self.mediaID = mediaID
         self.createdAt = createdAt
+        self.traceparent = traceparent
     }
 
     /// A send that passed every rule that needs no database.
@@ -62,6 +65,8 @@ public struct Message: Sendable, Equatable {
         public let senderID: User.ID
         public let clientID: String
         public let content: Content
+        /// Stored with the message, so that whoever delivers it goes on with the trace.
+        public var traceparent: String?
 
         public init(roomID: Room.ID, senderID: User.ID, clientID: String, content: Content) throws(AppError) {
             guard !clientID.isEmpty, clientID.unicodeScalars.count <= Message.clientIDLengthMax,

@@ -33,8 +33,10 @@ enum AccountStatements {
                     < \(AccountMail.perAddressAndHourMax)::bigint
               RETURNING id
             )
-            INSERT INTO work_items (kind, payload)
-            SELECT \(WorkItem.Kind.sendAccountMail.rawValue), jsonb_build_object('mail_id', m.id) FROM mail m
+            INSERT INTO work_items (kind, payload, traceparent)
+            SELECT \(WorkItem.Kind.sendAccountMail.rawValue), jsonb_build_object('mail_id', m.id),
+                   \(Enqueue.traceparent)::varchar
+            FROM mail m
             """
     }
 

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import Postgres
+import Tracing
 
 /// Statements that put background work into the queue. They belong in the transaction that causes the work.
 public enum Enqueue {
@@ -14,21 +15,26 @@ public enum Enqueue {
     ///   - payload: JSON of the ids it is about.
     ///   - uniqueKey: at most 200 characters.
     ///   - runAt: not before this time; nil for at once.
+    ///
+    /// It belongs to the trace of the task that makes the statement.
     public static func item(
         _ kind: WorkItem.Kind, payload: String, uniqueKey: String? = nil, runAt: Date? = nil
     ) -> SQL {
         """
-        INSERT INTO work_items (kind, payload, unique_key, run_at, waiting)
+        INSERT INTO work_items (kind, payload, unique_key, run_at, waiting, traceparent)
         VALUES (\(kind.rawValue), \(JSONText(payload)), \(uniqueKey as String?),
                 coalesce(\(runAt as Date?)::timestamptz, now()),
-                coalesce(\(runAt as Date?)::timestamptz > now(), false))
+                coalesce(\(runAt as Date?)::timestamptz > now(), false), \(traceparent)::varchar)
         ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
-        SET payload = excluded.payload,
+        SET payload = excluded.payload, traceparent = excluded.traceparent,
             again = work_items.leased_until IS NOT NULL,
             tx = CASE WHEN work_items.leased_until IS NULL THEN pg_current_xact_id() ELSE work_items.tx END
         WHERE NOT work_items.waiting
         """
     }
+
+    /// Of the present task, for the column; nil where it is about nothing that is traced.
+    static var traceparent: String? { TraceContext.current?.traceparent }
 
     /// Wakes the workers. The last statement of a transaction that put items in, once however many they were; the
     /// payload is empty, because the rows are the truth.

@@ -68,8 +68,9 @@ enum MediaStatements {
                  (row_number() OVER (ORDER BY k.storage_key) - 1) / \(Self.keysPerItemMax)::bigint AS page
           FROM keys k
         )
-        INSERT INTO work_items (kind, payload)
-        SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_agg(p.storage_key))
+        INSERT INTO work_items (kind, payload, traceparent)
+        SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_agg(p.storage_key)),
+               \(Enqueue.traceparent)::varchar
         FROM pages p GROUP BY p.page
         """
     }
@@ -77,8 +78,9 @@ enum MediaStatements {
     /// Has a worker delete the files of a row that stays: its own and those of its variants.
     static func deleteFiles(of id: Media.ID) -> SQL {
         """
-        INSERT INTO work_items (kind, payload)
-        SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_agg(k.storage_key))
+        INSERT INTO work_items (kind, payload, traceparent)
+        SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_agg(k.storage_key)),
+               \(Enqueue.traceparent)::varchar
         FROM (SELECT m.storage_key FROM media m WHERE m.id = \(id)
               UNION ALL
               SELECT v.storage_key FROM media_variants v WHERE v.media_id = \(id)) k

@@ -31,8 +31,10 @@ extension PostgresAlerts {
                       WHERE NOT l.pending GROUP BY a.id, a.user_id
                       RETURNING id),
                     item AS (
-                      INSERT INTO work_items (kind, payload)
-                      SELECT \(WorkItem.Kind.sendMail.rawValue), jsonb_build_object('mail_id', id) FROM mail)
+                      INSERT INTO work_items (kind, payload, traceparent)
+                      SELECT \(WorkItem.Kind.sendMail.rawValue), jsonb_build_object('mail_id', id),
+                             \(Enqueue.traceparent)::varchar
+                      FROM mail)
                     SELECT (SELECT count(*) FROM ledger), (SELECT count(*) FROM mail)
                     """
                 ) { (rows: try $0.get(0, as: Int.self), mails: try $0.get(1, as: Int.self)) }
@@ -77,8 +79,10 @@ extension PostgresAlerts {
                           GROUP BY due.id, due.user_id, due.cadence
                           RETURNING id),
                         item AS (
-                          INSERT INTO work_items (kind, payload)
-                          SELECT \(WorkItem.Kind.sendMail.rawValue), jsonb_build_object('mail_id', id) FROM mail)
+                          INSERT INTO work_items (kind, payload, traceparent)
+                          SELECT \(WorkItem.Kind.sendMail.rawValue), jsonb_build_object('mail_id', id),
+                                 \(Enqueue.traceparent)::varchar
+                          FROM mail)
                         SELECT count(*) FROM mail
                         """
                     ) { try $0.get(0, as: Int.self) } ?? 0

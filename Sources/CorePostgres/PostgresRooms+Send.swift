@@ -13,7 +13,8 @@ extension PostgresRooms {
                 return try await sendCarefully(drafts, wake)
             }
             do {
-                return try await db.write.run(Self.insertNew(drafts), wake) { numbered, _ in
+                let insert = drafts.contains { $0.traceparent != nil } ? Self.insertTraced : Self.insertNew
+                return try await db.write.run(insert(drafts), wake) { numbered, _ in
                     try (0..<numbered.count).map { try Self.newOutcome(numbered[$0]) }
                 }
             } catch let error as PostgresError where error.isUniqueViolation || error.isSerialization {
@@ -33,7 +34,10 @@ extension PostgresRooms {
     /// Whatever the drafts are, and whether or not they were stored before.
     private func sendCarefully(_ drafts: [Message.Draft], _ wake: [SQL]) async throws -> [Message.Outcome] {
         let deletions = drafts.filter { $0.kind == .delete }
-        let rest = [Self.insert(drafts)] + (deletions.isEmpty ? [] : [Self.empty(deletions)]) + wake
+        let traced = drafts.filter { $0.traceparent != nil }
+        let rest =
+            [Self.insert(drafts)] + (deletions.isEmpty ? [] : [Self.empty(deletions)])
+            + (traced.isEmpty ? [] : [Self.trace(traced)]) + wake
         return try await db.write.run(Self.lock(drafts), rest) { _, rest in
             let inserted = rest[0]
             return try (0..<inserted.count).map { try Self.outcome(inserted[$0]) }
@@ -70,6 +74,50 @@ extension PostgresRooms {
           INSERT INTO room_changes (room_ids) SELECT array_agg(id ORDER BY id) FROM bumped HAVING count(*) > 0
         )
         SELECT seq, now() FROM numbered ORDER BY ord
+        """
+    }
+
+    /// The same for a batch in which something is traced: only such a batch has to pay for it.
+    private static func insertTraced(_ drafts: [Message.Draft]) -> SQL {
+        """
+        WITH input AS MATERIALIZED (
+          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.body, t.traceparent,
+                 (SELECT rm.room_id FROM room_members rm
+                   WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id) AS joined_id
+          FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
+                      \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[],
+                      \(drafts.map(\.traceparent))::varchar[])
+            WITH ORDINALITY AS t (room_id, sender_id, client_id, body, traceparent, ord)
+        ), bumped AS (
+          UPDATE rooms r SET last_seq = r.last_seq + f.count
+          FROM (SELECT joined_id, count(*) AS count FROM input WHERE joined_id IS NOT NULL
+                 GROUP BY joined_id ORDER BY joined_id) f
+          WHERE r.id = f.joined_id
+          RETURNING r.id, r.last_seq - f.count AS base
+        ), numbered AS MATERIALIZED (
+          SELECT i.ord, i.room_id, i.sender_id, i.client_id, i.body, i.traceparent,
+                 b.base + row_number() OVER (PARTITION BY i.joined_id ORDER BY i.ord) AS seq
+          FROM input i LEFT JOIN bumped b ON b.id = i.joined_id
+        ), added AS (
+          INSERT INTO messages (room_id, seq, sender_id, client_id, body, created_at, traceparent)
+          SELECT room_id, seq, sender_id, client_id, body, now(), traceparent FROM numbered WHERE seq IS NOT NULL
+        ), noted AS (
+          INSERT INTO room_changes (room_ids) SELECT array_agg(id ORDER BY id) FROM bumped HAVING count(*) > 0
+        )
+        SELECT seq, now() FROM numbered ORDER BY ord
+        """
+    }
+
+    /// After the careful insert. What was stored before keeps the trace of the send that stored it.
+    private static func trace(_ drafts: [Message.Draft]) -> SQL {
+        """
+        UPDATE messages SET traceparent = t.traceparent
+        FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
+                    \(drafts.map(\.clientID))::text[], \(drafts.map(\.traceparent))::varchar[])
+          AS t (room_id, sender_id, client_id, traceparent)
+        WHERE messages.room_id = t.room_id AND messages.sender_id = t.sender_id
+          AND messages.client_id = t.client_id AND messages.traceparent IS NULL
+          AND messages.created_at = now()
         """
     }
 

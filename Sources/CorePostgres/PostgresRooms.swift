@@ -11,11 +11,15 @@ public struct PostgresRooms: RoomRepository {
 
     let db: Database
     let notify: Bool
+    let traces: Bool
 
-    /// - Parameter notify: false: nobody is woken, whatever the calls say.
-    public init(db: Database, notify: Bool = true) {
+    /// - Parameters:
+    ///   - notify: false: nobody is woken, whatever the calls say.
+    ///   - traces: whether `messages(after:)` reads the traces that they belong to. A draft's is stored all the same.
+    public init(db: Database, notify: Bool = true, traces: Bool = false) {
         self.db = db
         self.notify = notify
+        self.traces = traces
     }
 
     // MARK: Who is where
@@ -67,32 +71,58 @@ public struct PostgresRooms: RoomRepository {
     public func messages(
         after cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int
     ) async throws -> [Message] {
-        // LATERAL, because the planner knows nothing of unnest's size: a plain join was a scan of the table.
-        try await mapped {
-            try await db.long.rows(
-                """
-                SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.media_id,
-                       m.created_at
-                FROM unnest(\(cursors.map(\.room.value))::bigint[], \(cursors.map(\.seq))::bigint[])
-                  AS c (room_id, after)
-                CROSS JOIN LATERAL (
-                  SELECT p.room_id, p.seq, p.sender_id, p.client_id, p.kind, p.target_seq, p.body, p.media_id,
-                         p.created_at,
-                         sum(octet_length(p.body)) OVER (ORDER BY p.seq) - octet_length(p.body) AS before
-                  FROM (SELECT n.room_id, n.seq, n.sender_id, n.client_id, n.kind, n.target_seq, n.body, n.media_id,
-                               n.created_at
-                        FROM messages n WHERE n.room_id = c.room_id AND n.seq > c.after
-                        ORDER BY n.seq LIMIT \(limitPerRoom)) p) m
-                WHERE m.before < \(Message.pageBytesMax)
-                ORDER BY m.room_id, m.seq
-                """
-            ) { row in
+        let statement =
+            traces
+            ? Self.traced(cursors, limitPerRoom: limitPerRoom) : Self.untraced(cursors, limitPerRoom: limitPerRoom)
+        return try await mapped {
+            try await db.long.rows(statement) { [traces] row in
                 try Message(
                     roomID: row.get(0), seq: row.get(1), senderID: row.get(2), clientID: row.get(3),
                     kind: row.get(4), targetSeq: row.get(5), body: row.get(6),
-                    mediaID: row.get(7), createdAt: row.get(8))
+                    mediaID: row.get(7), createdAt: row.get(8), traceparent: traces ? row.get(9) : nil)
             }
         }
+    }
+
+    // LATERAL, because the planner knows nothing of unnest's size: a plain join was a scan of the table.
+
+    private static func untraced(_ cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) -> SQL {
+        """
+        SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.media_id,
+               m.created_at
+        FROM unnest(\(cursors.map(\.room.value))::bigint[], \(cursors.map(\.seq))::bigint[])
+          AS c (room_id, after)
+        CROSS JOIN LATERAL (
+          SELECT p.room_id, p.seq, p.sender_id, p.client_id, p.kind, p.target_seq, p.body, p.media_id,
+                 p.created_at,
+                 sum(octet_length(p.body)) OVER (ORDER BY p.seq) - octet_length(p.body) AS before
+          FROM (SELECT n.room_id, n.seq, n.sender_id, n.client_id, n.kind, n.target_seq, n.body, n.media_id,
+                       n.created_at
+                FROM messages n WHERE n.room_id = c.room_id AND n.seq > c.after
+                ORDER BY n.seq LIMIT \(limitPerRoom)) p) m
+        WHERE m.before < \(Message.pageBytesMax)
+        ORDER BY m.room_id, m.seq
+        """
+    }
+
+    /// The same with one column more: it is not read where nobody asks for it.
+    private static func traced(_ cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) -> SQL {
+        """
+        SELECT m.room_id, m.seq, m.sender_id, m.client_id, m.kind, m.target_seq, m.body, m.media_id,
+               m.created_at, m.traceparent
+        FROM unnest(\(cursors.map(\.room.value))::bigint[], \(cursors.map(\.seq))::bigint[])
+          AS c (room_id, after)
+        CROSS JOIN LATERAL (
+          SELECT p.room_id, p.seq, p.sender_id, p.client_id, p.kind, p.target_seq, p.body, p.media_id,
+                 p.created_at, p.traceparent,
+                 sum(octet_length(p.body)) OVER (ORDER BY p.seq) - octet_length(p.body) AS before
+          FROM (SELECT n.room_id, n.seq, n.sender_id, n.client_id, n.kind, n.target_seq, n.body, n.media_id,
+                       n.created_at, n.traceparent
+                FROM messages n WHERE n.room_id = c.room_id AND n.seq > c.after
+                ORDER BY n.seq LIMIT \(limitPerRoom)) p) m
+        WHERE m.before < \(Message.pageBytesMax)
+        ORDER BY m.room_id, m.seq
+        """
     }
 
     // MARK: Marks, changes, wake-ups

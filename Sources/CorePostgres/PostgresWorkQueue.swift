@@ -47,13 +47,13 @@ public struct PostgresWorkQueue: WorkQueue {
                     AND kind <> ALL (ARRAY(
                       SELECT p.kind FROM work_pauses p WHERE p.paused AND (p.until IS NULL OR p.until > now())))
                   ORDER BY tx, id LIMIT \(limit) FOR UPDATE SKIP LOCKED))
-                RETURNING id, tx, fence, kind, payload::text, attempts, postponed
+                RETURNING id, tx, fence, kind, payload::text, attempts, postponed, traceparent
                 """
             ) { row in
                 let id: Int64 = try row.get(0)
                 let item = WorkItem(
                     id: WorkItem.ID(id), fence: try row.get(2), kind: try row.get(3), payload: try row.get(4),
-                    attempt: try row.get(5), postponed: try row.get(6))
+                    attempt: try row.get(5), postponed: try row.get(6), traceparent: try row.get(7))
                 return (item, WorkPosition(tx: try row.get(1, as: PostgresXID.self).value, id: id))
             }
         }

@@ -58,6 +58,8 @@ final class HTTPConnection {
     /// The answer's status, and the number of the route that gave it, -1 when there is none.
     var status = 0
     var route: Int32 = -1
+    /// Of the request being answered; nil where nothing is traced.
+    var span: RequestSpan?
     /// Whether the connection ends with this answer.
     var closing = false
 

@@ -1,4 +1,5 @@
 import EventLoop
+import Tracing
 
 /// What goes out: handlers, answers, streams, upgrades.
 extension HTTPLoop {
@@ -50,12 +51,19 @@ extension HTTPLoop {
             }
             let response: HTTPResponse
             do {
-                response = try await handler(request)
+                if let tracing, let span = tracing.begin(request) {
+                    connection.span = span
+                    response = try await TraceContext.$current.withValue(span.span.context) {
+                        try await handler(request)
+                    }
+                } else {
+                    response = try await handler(request)
+                }
             } catch {
                 // Nobody is left to hear that nobody is left.
                 let isGone = error is CancellationError || error as? HTTPError == .aborted
                 if isGone, connection.phase == .gone { break }
-                response = onError(error, request)
+                response = answer(to: error, request, connection.span)
             }
             guard connection.phase == .answering else { break }
             connection.route = request.head.route.load(ordering: .relaxed)
@@ -68,12 +76,25 @@ extension HTTPLoop {
                 connection.task = nil
                 wait(connection, begin)
                 return
-            case .file, .stream: await sendStream(connection, response)
+            case .file, .stream:
+                if let span = connection.span {
+                    await TraceContext.$current.withValue(span.span.context) {
+                        await sendStream(connection, response)
+                    }
+                } else {
+                    await sendStream(connection, response)
+                }
             }
             finish(connection)
         }
         connection.isRetiring = false
         connection.task = nil
+    }
+
+    /// What is logged of it names the span, as what the handler logs.
+    private func answer(to error: any Error, _ request: HTTPRequest, _ span: RequestSpan?) -> HTTPResponse {
+        guard let span else { return onError(error, request) }
+        return TraceContext.$current.withValue(span.span.context) { onError(error, request) }
     }
 
     /// Lets a request wait for its answer without a task.

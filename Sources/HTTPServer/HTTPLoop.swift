@@ -13,6 +13,7 @@ actor HTTPLoop {
     let handler: HTTPHandler
     let onError: @Sendable (any Error, HTTPRequest) -> HTTPResponse
     let onRefusal: @Sendable (HTTPError) -> HTTPResponse
+    let tracing: HTTPTracing?
 
     let heads = HeadParser()
     private var listener: TCPListener?
@@ -46,13 +47,14 @@ actor HTTPLoop {
     init(
         loop: EventLoop, limits: HTTPLimits, handler: @escaping HTTPHandler,
         onError: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse,
-        onRefusal: @escaping @Sendable (HTTPError) -> HTTPResponse
+        onRefusal: @escaping @Sendable (HTTPError) -> HTTPResponse, tracing: HTTPTracing? = nil
     ) {
         self.loop = loop
         self.limits = limits
         self.handler = handler
         self.onError = onError
         self.onRefusal = onRefusal
+        self.tracing = tracing
     }
 
     var now: UInt64 { loop.nowMilliseconds + clockOffset }

@@ -68,6 +68,10 @@ extension HTTPLoop {
         guard connection.beganAt > 0 else { return }
         let took = EventLoop.nanoseconds &- connection.beganAt
         connection.beganAt = 0
+        if let span = connection.span {
+            connection.span = nil
+            tracing?.end(span, route: Int(connection.route), status: connection.status)
+        }
         measured.requestsActive -= 1
         measured.ended(Int(connection.route), status: connection.status, nanoseconds: took)
     }

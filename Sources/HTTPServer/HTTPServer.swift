@@ -9,15 +9,18 @@ public final class HTTPServer: Sendable {
     ///   - address: port 0 lets the kernel choose.
     ///   - onRefusal: makes the answer to what is not a request (400, 408, 414, 431, 501, 505); plain text by default.
     ///     Called on the loop; its body must be bytes.
+    ///   - tracing: nil: requests are not traced.
     ///   - onError: makes the answer to what a handler threw. Called on the loop.
     public init(
         loops: LoopGroup, address: SocketAddress, limits: HTTPLimits = HTTPLimits(),
         onRefusal: @escaping @Sendable (HTTPError) -> HTTPResponse = { $0.response },
+        tracing: HTTPTracing? = nil,
         onError: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse, handler: @escaping HTTPHandler
     ) {
         self.address = address
         self.loops = loops.loops.map {
-            HTTPLoop(loop: $0, limits: limits, handler: handler, onError: onError, onRefusal: onRefusal)
+            HTTPLoop(
+                loop: $0, limits: limits, handler: handler, onError: onError, onRefusal: onRefusal, tracing: tracing)
         }
     }
 

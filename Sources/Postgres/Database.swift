@@ -1,5 +1,6 @@
 import EventLoop
 import Synchronization
+import Tracing
 
 /// A PostgreSQL database, by way of libpq on the process's event loops. Connections are opened when they are needed,
 /// and again after a loss. Close it before the loops are stopped.
@@ -30,10 +31,11 @@ public final class Database: Sendable {
     let listeners = Mutex<[ListenerLoop]>([])
 
     /// - Parameters:
+    ///   - tracer: nil: statements are not traced.
     ///   - log: called on a loop; it must not block.
     ///   - random: in `0..<1`, for the pauses between attempts to connect.
     public init(
-        _ configuration: PostgresConfiguration, loops: LoopGroup,
+        _ configuration: PostgresConfiguration, loops: LoopGroup, tracer: Tracer? = nil,
         log: @escaping @Sendable (PostgresEvent) -> Void = { _ in },
         random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
@@ -61,7 +63,7 @@ public final class Database: Sendable {
                 loop: loop, shares: shares, configuration: configuration, resolver: resolver, executed: executed,
                 random: random, log: log)
         }
-        placement = Placement(loops: loops, homes: homes)
+        placement = Placement(loops: loops, homes: homes, tracing: tracer.map { StatementTracing($0) })
         short = LaneExecutor(kind: .short, placement: placement)
         long = LaneExecutor(kind: .long, placement: placement)
         write = LaneExecutor(kind: .write, placement: placement)

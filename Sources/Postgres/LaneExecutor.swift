@@ -15,11 +15,13 @@ public struct LaneExecutor: SQLExecutor {
         let load = placement.load(home, kind)
         load?.add(1)
         let whenLost: Unit<QueryResult>.WhenLost = kind == .write ? .outcomeUnknown : .again
+        let span = placement.tracing?.begin(first, count: 1 + rest.count)
         // What is sent at the end of this turn cannot be cancelled any more, so nobody need watch for it.
         if home.sendsSoon(kind) {
             return try await withUnsafeThrowingContinuation { continuation in
                 let unit = Unit<QueryResult>(first, rest: rest, whenLost: whenLost) { outcome in
                     load?.add(-1)
+                    span?.end(outcome)
                     continuation.resume(with: outcome.read(read))
                 }
                 home.enter { $0.submit(unit, to: kind) }
@@ -29,6 +31,7 @@ public struct LaneExecutor: SQLExecutor {
         return try await withCancellation(ticket, home, kind) { continuation in
             let unit = Unit<QueryResult>(ticket: ticket, first, rest: rest, whenLost: whenLost) { outcome in
                 load?.add(-1)
+                span?.end(outcome)
                 continuation.resume(with: outcome.read(read))
             }
             home.enter { $0.submit(unit, to: kind) }
@@ -68,6 +71,8 @@ extension Outcome<QueryResult> {
 struct Placement: Sendable {
     let loops: LoopGroup
     let homes: [PostgresLoop]
+    /// Nil: statements are not traced.
+    var tracing: StatementTracing?
 
     /// The caller's own loop for short reads. The other lanes have few connections, not on every loop: the own one when
     /// it has one to spare, otherwise where least is waiting for each connection.

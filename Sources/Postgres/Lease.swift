@@ -3,6 +3,7 @@ struct Lease: Sendable {
     let home: PostgresLoop
     let id: Int
     private let load: Counter?
+    private let tracing: StatementTracing?
 
     /// - Throws: `PostgresUnavailable` when none comes free in time, `CancellationError`.
     static func acquire(_ placement: Placement) async throws -> Lease {
@@ -15,7 +16,7 @@ struct Lease: Sendable {
             let id: Int = try await withCancellation(ticket, home, .leased) { continuation in
                 home.enter { $0.acquire(ticket) { continuation.resume(with: $0) } }
             }
-            return Lease(home: home, id: id, load: load)
+            return Lease(home: home, id: id, load: load, tracing: placement.tracing)
         } catch {
             load?.add(-1)
             throw error
@@ -36,13 +37,16 @@ struct Lease: Sendable {
         home.enter { $0.discard(id) }
     }
 
+    /// - Parameter opening: how many of the statements go before the one that this is about.
     func run<T: Sendable>(
-        _ first: SQL, _ rest: [SQL], whenLost: Unit<QueryResult>.WhenLost = .connectionLost,
+        _ first: SQL, _ rest: [SQL], opening: Int = 0, whenLost: Unit<QueryResult>.WhenLost = .connectionLost,
         read: @escaping @Sendable (QueryResult, [QueryResult]) throws -> T
     ) async throws -> T {
         let id = id
+        let span = tracing?.begin(opening == 0 ? first : rest[opening - 1], count: 1 + rest.count - opening)
         return try await withCheckedThrowingContinuation { continuation in
             let unit = Unit<QueryResult>(first, rest: rest, whenLost: whenLost) { outcome in
+                span?.end(outcome)
                 continuation.resume(with: outcome.read(read))
             }
             home.enter { $0.submit(unit, lease: id) }

@@ -28,7 +28,8 @@ public final class Transaction: SQLExecutor {
         let opening = try takeOpening()
         guard let begin = opening.first else { return try await lease.run(first, rest, read: read) }
         let skipped = opening.count - 1
-        return try await lease.run(begin, opening.dropFirst() + [first] + rest) { _, results in
+        let all = opening.dropFirst() + [first] + rest
+        return try await lease.run(begin, Array(all), opening: opening.count) { _, results in
             try read(results[skipped], Array(results.dropFirst(skipped + 1)))
         }
     }

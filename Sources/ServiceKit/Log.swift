@@ -1,9 +1,11 @@
 import Foundation
 import Synchronization
+import Tracing
 
 /// A line of a log: one JSON object on standard error, or a short text line for people.
 ///
-/// Messages are constants; what varies goes into fields. No personal data, no secrets, no query strings.
+/// Messages are constants; what varies goes into fields. No personal data, no secrets, no query strings. Lines about a
+/// traced request or work item name its trace.
 public struct Log: Sendable {
     public enum Level: String, Sendable, CaseIterable, Comparable {
         case debug, info, warning, error
@@ -80,7 +82,10 @@ public struct Log: Sendable {
 
     private func write(_ level: Level, _ message: StaticString, _ fields: KeyValuePairs<String, Value>) {
         guard level >= self.level else { return }
-        let all = context + fields.map { ($0, $1) }
+        var all = context + fields.map { ($0, $1) }
+        if let trace = TraceContext.current {
+            all += [("trace_id", .string("\(trace.trace)")), ("span_id", .string(trace.spanText))]
+        }
         var line = ""
         switch format {
         case .json:

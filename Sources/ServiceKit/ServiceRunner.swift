@@ -10,6 +10,8 @@ public struct ServiceContext: Sendable {
     public let health: Health
     public let loops: LoopGroup
     public let clock: any ServiceClock
+    /// Nil: nothing is traced.
+    public let traces: Traces?
 }
 
 /// A built service, not started yet.
@@ -51,8 +53,6 @@ public enum ServiceRunner {
         let admin =
             environment.value("MARTLET_ADMIN_ADDRESS") == nil
             ? nil : environment.address("MARTLET_ADMIN_ADDRESS", default: "")
-        let loops = environment.int(
-            "MARTLET_LOOPS", default: min(4, ProcessInfo.processInfo.activeProcessorCount), in: 1...64)
         let unready = environment.int("MARTLET_UNREADY_SECONDS", default: 0, in: 0...unreadySecondsMax)
         let log = Log(
             service: name, level: environment.choice("MARTLET_LOG_LEVEL", default: .info),
@@ -61,14 +61,12 @@ public enum ServiceRunner {
         signal(SIGPIPE, SIG_IGN)
         let signals = TerminationSignals()
         await signals.areWatched()
-        let context = ServiceContext(
-            name: name, log: log, metrics: Metrics(), health: Health(), loops: LoopGroup(count: loops, name: name),
-            clock: SystemClock())
-        context.metrics.collect { await ProcessMetrics.families() }
+        let context = context(name, log, &environment)
         do {
             let service = try await build(context, &environment)
             try environment.check()
             context.health.setStarting(true)
+            context.traces?.start()
             var adminServer: HTTPServer?
             if let admin {
                 let server = AdminServer(health: context.health, metrics: context.metrics)
@@ -93,7 +91,9 @@ public enum ServiceRunner {
             log.info("stopping", ["signal": .string(await signal.value)])
             let watchdog = watchdog(log, sink)
             await stop(service, context, unreadySeconds: unready)
+            async let flushed: Void? = context.traces?.stop()
             await adminServer?.drain(graceSeconds: 1)
+            await flushed
             await context.loops.stop()
             watchdog.cancel()
             log.info("stopped")
@@ -105,6 +105,17 @@ public enum ServiceRunner {
             FileHandle.standardError.write(Data("\(name): could not start: \(error)\n".utf8))
             return 1
         }
+    }
+
+    private static func context(_ name: String, _ log: Log, _ environment: inout Environment) -> ServiceContext {
+        let loops = environment.int(
+            "MARTLET_LOOPS", default: min(4, ProcessInfo.processInfo.activeProcessorCount), in: 1...64)
+        let (metrics, clock) = (Metrics(), SystemClock())
+        let traces = Traces(&environment, service: name, clock: clock, log: log, metrics: metrics)
+        metrics.collect { await ProcessMetrics.families() }
+        return ServiceContext(
+            name: name, log: log, metrics: metrics, health: Health(), loops: LoopGroup(count: loops, name: name),
+            clock: clock, traces: traces)
     }
 
     /// Says that the service goes, serves on while a front door finds out, as that might not be able to send elsewhere

@@ -1,10 +1,25 @@
 import Core
 import Foundation
 import ServiceKit
+import Tracing
 
 extension Worker {
-    /// Runs one item to its end and says so to the queue.
+    /// Runs one item to its end and says so to the queue: a span of the trace that caused it, or of one of its own.
     func execute(_ item: WorkItem) async {
+        guard let tracer else { return await perform(item, nil) }
+        let span = tracer.begin(
+            "process \(item.kind)", .consumer, parent: item.traceparent.flatMap { TraceContext(traceparent: $0) },
+            [
+                SpanAttribute("messaging.system", "martlet"), SpanAttribute("messaging.operation.type", "process"),
+                SpanAttribute("messaging.operation.name", "process"),
+                SpanAttribute("messaging.destination.name", .string(item.kind)),
+                SpanAttribute("messaging.message.id", .string("\(item.id.value)")),
+                SpanAttribute("martlet.work.attempt", .int(item.attempt)),
+            ])
+        await TraceContext.$current.withValue(span.context) { await perform(item, span) }
+    }
+
+    private func perform(_ item: WorkItem, _ span: Span?) async {
         let began = seconds
         metrics.began(item)
         let result: Result<Void, any Error>
@@ -14,8 +29,10 @@ extension Worker {
             }
             try await handler.run(item)
             result = .success(())
+            span?.end()
         } catch {
             result = .failure(error)
+            span?.end(error: Self.word(for: error))
         }
         metrics.took(item, seconds: seconds - began)
         // Somebody else has it by now, or nobody wants it: its end is theirs to tell.
@@ -35,6 +52,16 @@ extension Worker {
         case .failure(let error):
             await fail(item, error)
             letGo(item)
+        }
+    }
+
+    /// The error's own words may quote anything.
+    private static func word(for error: any Error) -> String {
+        switch error {
+        case WorkFailure.permanent: "permanent"
+        case WorkFailure.later: "later"
+        case WorkFailure.waiting: "waiting"
+        default: "\(type(of: error))"
         }
     }
 

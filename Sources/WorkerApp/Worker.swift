@@ -3,6 +3,7 @@ import EventLoop
 import Foundation
 import ServiceKit
 import Synchronization
+import Tracing
 
 /// Claims work, runs it within bounds, keeps its leases and writes its completions together. Lives on one loop.
 ///
@@ -81,6 +82,7 @@ public actor Worker {
     let clock: any ServiceClock
     let log: Log
     let metrics: WorkMetrics
+    let tracer: Tracer?
     var lanes: [LaneState]
     var held: [LeaseKey: Held] = [:]
     var isStopping = false
@@ -94,7 +96,7 @@ public actor Worker {
 
     public init(
         queue: any WorkQueue, handlers: [any WorkHandler], settings: Settings, loop: EventLoop,
-        clock: any ServiceClock, log: Log, metrics: Metrics
+        clock: any ServiceClock, log: Log, metrics: Metrics, tracer: Tracer? = nil
     ) {
         self.queue = queue
         self.handlers = Dictionary(handlers.map { ($0.kind.rawValue, $0) }, uniquingKeysWith: { first, _ in first })
@@ -103,6 +105,7 @@ public actor Worker {
         self.clock = clock
         self.log = log
         self.metrics = WorkMetrics(metrics)
+        self.tracer = tracer
         lanes = settings.lanes.map { LaneState(lane: $0, cursor: WorkCursor(at: 0)) }
     }
 

@@ -125,7 +125,7 @@ public enum WorkerService {
         let settings = Worker.Settings(name: configuration.name, lanes: lanes, schedules: schedules(parts))
         let worker = Worker(
             queue: parts.queue, handlers: handlers, settings: settings, loop: context.loops.here(),
-            clock: context.clock, log: log, metrics: context.metrics)
+            clock: context.clock, log: log, metrics: context.metrics, tracer: context.traces?.tracer)
         context.health.require("queue") { worker.problem }
         let backlog = BacklogMetrics(queue: parts.queue, clock: context.clock, log: log)
         context.metrics.collect { await backlog.families() }

@@ -23,11 +23,13 @@ enum Main {
             sessions: PostgresSessions(db: database, notify: notify), clock: context.clock, log: log)
         let chat = ChatService(
             instance: configuration.instance, internalAddress: instance.internalAddress, loops: context.loops,
-            rooms: PostgresRooms(db: database, notify: notify),
+            rooms: PostgresRooms(db: database, notify: notify, traces: context.traces != nil),
             presence: PostgresPresence(db: database, notify: notify), keys: configuration.keys, guardian: guardian,
             notify: notify, limits: configuration.limits, trusted: configuration.trusted, passOn: instance.passOn,
-            clock: context.clock, log: log, metrics: context.metrics)
-        let server = chat.server(address: configuration.address, loops: context.loops, health: context.health)
+            clock: context.clock, log: log, metrics: context.metrics, tracer: context.traces?.tracer)
+        let server = chat.server(
+            address: configuration.address, loops: context.loops, health: context.health,
+            tracing: context.traces?.serving(chat.routes, trusting: configuration.trusted))
         let bus = PostgresBus(
             database: database,
             channels: ["martlet_chat": { chat.wake($0) }, "martlet_session": { _ in guardian.wake() }],
@@ -43,8 +45,7 @@ enum Main {
                 try await instance.listen(for: chat)
                 try await Startup.whenDatabaseIsThere(context) { try await chat.start() }
                 if notify { bus.start() }
-                let address = try await server.start()
-                log.info("listening", ["address": .string(address.description)])
+                log.info("listening", ["address": .string(try await server.start().description)])
             },
             stop: { grace in
                 await instance.passOn.drain()

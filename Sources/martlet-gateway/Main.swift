@@ -34,6 +34,7 @@ enum Main {
         let gateway = Gateway(Startup.parts(configuration, context, database, sessions, guardian, store))
         let server = HTTPServer(
             loops: context.loops, address: configuration.address, limits: Startup.limits, onRefusal: gateway.refuse,
+            tracing: context.traces?.serving(gateway.router.routes, trusting: configuration.trusted),
             onError: gateway.answer, handler: context.health.answeringFrontDoor(gateway.handle))
         let bus = PostgresBus(
             database: database, channels: ["martlet_session": { _ in guardian.wake() }],

@@ -62,7 +62,8 @@ enum Startup {
     /// The database, its events in the log and its lanes among the metrics.
     static func open(_ settings: DatabaseSettings, _ context: ServiceContext, _ log: Log) throws -> Database {
         let database = Database(
-            try Self.database(settings), loops: context.loops, log: { write($0, to: log) })
+            try Self.database(settings), loops: context.loops, tracer: context.traces?.tracer,
+            log: { write($0, to: log) })
         context.metrics.show(database)
         return database
     }

@@ -25,7 +25,8 @@ enum Main {
             opened.store, health: context.health, metrics: context.metrics, clock: context.clock, log: context.log)
         let log = context.log
         let db = Database(
-            try Startup.database(configuration.database), loops: context.loops, log: { Startup.write($0, to: log) })
+            try Startup.database(configuration.database), loops: context.loops, tracer: context.traces?.tracer,
+            log: { Startup.write($0, to: log) })
         context.metrics.show(db)
         // The children are shut in by real paths.
         var children = MediaChildPool.Configuration(

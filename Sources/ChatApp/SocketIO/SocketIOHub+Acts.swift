@@ -136,7 +136,9 @@ extension SocketIOHub {
             return fail(socket, room.wireName, error.message, ack)
         }
         socket.refusals = 0
-        submit(SendBatcher.Send(draft: draft, hub: place, socket: socket.number, ack: ack))
+        var send = SendBatcher.Send(draft: draft, hub: place, socket: socket.number, ack: ack)
+        parts.traces?.begin(&send)
+        submit(send)
     }
 
     func answer(_ answer: SendBatcher.Answer) {

@@ -39,14 +39,20 @@ public struct WorkItem: Sendable, Equatable {
     public let attempt: Int
     /// How often it was put off because something it needs was away.
     public let postponed: Int
+    /// Of what caused it (W3C Trace Context); nil where that was not traced.
+    public let traceparent: String?
 
-    public init(id: ID, fence: Int64, kind: String, payload: String, attempt: Int, postponed: Int = 0) {
+    public init(
+        id: ID, fence: Int64, kind: String, payload: String, attempt: Int, postponed: Int = 0,
+        traceparent: String? = nil
+    ) {
         self.id = id
         self.fence = fence
         self.kind = kind
         self.payload = payload
         self.attempt = attempt
         self.postponed = postponed
+        self.traceparent = traceparent
     }
 }
 
