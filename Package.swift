@@ -130,7 +130,7 @@ let package = Package(
         program(
             "QueueBench", ["Core", "CorePostgres", "EventLoop", "Postgres", "ServiceKit", "WorkerApp"], in: "Tests"),
         tests("WebSocketTests", ["Cwslay", "EventLoop", "HTTPServer", "Seeded", "TestSupport", "WebSocket"]),
-        tests("PostgresTests", ["EventLoop", "Postgres", "Seeded", "TestSupport"]),
+        tests("PostgresTests", ["EventLoop", "Postgres", "Seeded", "TestSupport", "Tracing"]),
         tests("TransferTests", ["EventLoop", "HTTPServer", "TestSupport", "Transfer"]),
         tests("ClamdTests", ["Clamd", "EventLoop", "Seeded", "TestSupport"]),
         tests("CryptoTests", ["Crypto", "Seeded"]),
@@ -138,10 +138,13 @@ let package = Package(
         tests("SafeHTMLTests", ["SafeHTML", "Seeded"]),
         tests("JSONTests", ["JSON", "Seeded"]),
         tests("ResumeTests", ["Resume", "Seeded"]),
-        tests("ServiceKitTests", ["EventLoop", "HTTPServer", "JSON", "ServiceKit", "Tracing", "Transfer"]),
+        tests(
+            "ServiceKitTests",
+            ["EventLoop", "HTTPServer", "JSON", "ServiceKit", "TestSupport", "Tracing", "Transfer"]),
         tests("CoreTests", ["Core"]),
         tests(
-            "CorePostgresTests", ["Core", "CorePostgres", "Postgres", "Resume", "SafeHTML", "Seeded", "TestSupport"]),
+            "CorePostgresTests",
+            ["Core", "CorePostgres", "Postgres", "Resume", "SafeHTML", "Seeded", "TestSupport", "Tracing"]),
         tests("CoreHTTPTests", ["Core", "CoreHTTP", "Crypto", "EventLoop", "HTTPServer", "Seeded", "ServiceKit"]),
         tests(
             "GatewayAppTests",
@@ -166,7 +169,7 @@ let package = Package(
             "WorkerAppTests",
             [
                 "Clamd", "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres",
-                "Resume", "ServiceKit", "TestSupport", "Transfer", "WorkerApp",
+                "Resume", "ServiceKit", "TestSupport", "Tracing", "Transfer", "WorkerApp",
             ]),
         tests("OperatorAppTests", ["Core", "CorePostgres", "JSON", "OperatorApp", "Postgres", "TestSupport"]),
         tests("TidyTests", []),

@@ -56,7 +56,7 @@ actor RoomFeed {
 
     init(
         on loop: EventLoop, rooms: any RoomRepository, presence: PresenceFeed, notify: Bool, limits: ChatLimits,
-        log: Log, measures: FeedMetrics, traces: ChatTraces?
+        log: Log, measures: FeedMetrics, traces: ChatTraces? = nil
     ) {
         self.loop = loop
         self.rooms = rooms

@@ -47,7 +47,7 @@ public struct Sampler: Sendable, Equatable {
             // The lower half without its last bit, as the SDKs of OpenTelemetry have it: services in other languages
             // decide alike.
             if share >= 1 { return true }
-            return Double(trace.low >> 1) < share * 0x1p63
+            return trace.low >> 1 < UInt64(share * 0x1p63)
         }
     }
 }

@@ -62,7 +62,7 @@ struct FrontDoorTests {
         let health = Health()
         let context = ServiceContext(
             name: "x", log: Log(service: "x", level: .error, format: .json, sink: LogSink(discarding: true)),
-            metrics: Metrics(), health: health, loops: loops, clock: clock)
+            metrics: Metrics(), health: health, loops: loops, clock: clock, traces: nil)
         let graces = Mutex<[Int]>([])
         let service = Service(start: {}, stop: { grace in graces.withLock { $0.append(grace) } })
         #expect(health.isWelcoming)

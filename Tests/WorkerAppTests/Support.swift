@@ -7,6 +7,7 @@ import ServiceKit
 import Synchronization
 import TestSupport
 import Testing
+import Tracing
 
 @testable import WorkerApp
 
@@ -84,14 +85,14 @@ func lane(_ kinds: [WorkItem.Kind] = WorkItem.Kind.allCases, running: Int = 100,
 func worker(
     _ db: Database, _ handlers: [any WorkHandler], lanes: [WorkLane] = [lane()], schedules: [WorkSchedule] = [],
     clock: any ServiceClock = SystemClock(), backOff: BackOff = BackOff(firstSeconds: 0, secondsMax: 0),
-    metrics: Metrics = Metrics()
+    metrics: Metrics = Metrics(), tracer: Tracer? = nil
 ) -> Worker {
     var settings = Worker.Settings(name: "w", lanes: lanes, schedules: schedules)
     settings.backOff = backOff
     settings.random = { 0.5 }
     return Worker(
         queue: PostgresWorkQueue(db: db, notify: false), handlers: handlers, settings: settings, loop: loops.here(),
-        clock: clock, log: .silent, metrics: metrics)
+        clock: clock, log: .silent, metrics: metrics, tracer: tracer)
 }
 
 func items(_ db: Database) async throws -> Int {

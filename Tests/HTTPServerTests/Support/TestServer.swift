@@ -14,13 +14,14 @@ struct TestServer: Sendable {
 
 /// Runs a server for the time of `body`, and ends it however `body` ends.
 func withServer(
-    loops: Int = 1, limits: HTTPLimits = HTTPLimits(), handler: @escaping HTTPHandler,
+    loops: Int = 1, limits: HTTPLimits = HTTPLimits(), tracing: HTTPTracing? = nil, handler: @escaping HTTPHandler,
     _ body: (TestServer) async throws -> Void
 ) async throws {
     let group = LoopGroup(count: loops, name: "server")
     let clients = EventLoop(name: "clients")
     let server = HTTPServer(
         loops: group, address: SocketAddress(host: "127.0.0.1", port: 0), limits: limits,
+        tracing: tracing,
         onError: { error, _ in
             (error as? HTTPError)?.response ?? HTTPResponse(status: 500, body: .bytes(Array("\(error)".utf8)))
         }, handler: handler)
