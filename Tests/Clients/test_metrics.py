@@ -18,6 +18,8 @@ RULES = ROOT / "ops/prometheus/alerts.yml"
 DOCUMENT = ROOT / "docs/operations/metrics.md"
 # Of a worker that has a clamd; test_scanning.py reads them there.
 SCANNING = {"martlet_scanner_up": "gauge", "martlet_scans_total": "counter"}
+# Of services that have a collector; test_traces.py reads them there.
+TRACING = {"martlet_trace_spans_total": "counter", "martlet_trace_spans_waiting": "gauge"}
 NAME = re.compile(r"\b(?:martlet|process)_[a-z0-9_]+")
 
 
@@ -35,7 +37,7 @@ def kinds(text: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def exposed(stack: Stack) -> dict[str, str]:
-    found = dict(SCANNING)
+    found = SCANNING | TRACING
     for process in (stack.gateways[0], stack.chats[0], stack.workers[0]):
         found |= kinds(page(process))
     return found

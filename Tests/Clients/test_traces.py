@@ -12,7 +12,7 @@ import requests
 from chat import Chat
 from collector import Collector, Received
 from people import Person, new_word
-from stack import Process, Stack
+from stack import ROOT, Process, Stack, free_ports
 from waiting import until
 
 SETTINGS = {
@@ -317,6 +317,23 @@ def test_spans_that_wait_are_sent_at_the_end(lone) -> None:
     assert chat.stop() == 0
     assert len(collector.find("GET", service="other")) == 5
     collector.check()
+
+
+def test_the_receiver_of_the_documentation_shows_traces(traced: TracedStack, tmp_path) -> None:
+    (port,) = free_ports(1)
+    url, shown = f"http://127.0.0.1:{port}", tmp_path / "trace-catcher.log"
+    command = [str(ROOT / "ops/scripts/trace-catcher"), "--http", f"127.0.0.1:{port}", "--quiet", "0.2"]
+    catcher = Process("trace-catcher", command, {}, url, tmp_path)
+    chat, base = traced.extra_chat("caught", {**SETTINGS, "OTEL_EXPORTER_OTLP_ENDPOINT": url})
+    catcher.start()
+    try:
+        until(lambda: shown.exists() and "Traces are taken" in shown.read_text(), "it listens")
+        chat.restart()
+        ask(base, 1)
+        until(lambda: re.search(r"ms  GET  \[martlet-chat\]\n", shown.read_text()), "the request is shown")
+    finally:
+        chat.stop()
+        catcher.kill()
 
 
 def test_a_share_of_traces_is_recorded(lone) -> None:
