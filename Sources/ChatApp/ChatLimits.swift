@@ -10,6 +10,9 @@ public struct ChatLimits: Sendable {
     public var connectMillisecondsMax: UInt64 = 5_000
     /// The list of conversations goes to a Socket.IO client at most once in this time (contracts/01).
     public var pushMilliseconds: UInt64 = 1_000
+    /// A POST that is refused is read to its end up to this size, eight of the largest one: a proxy that is cut off
+    /// while it still sends tells its client that nobody is there, and not what was wrong.
+    public var refusedBytesMax = 8 << 20
     /// Of one user in one process: browsers, phones and their tabs. The next one is closed with 4429.
     public var socketsPerUserMax = 20
     /// Of one address, where it is known, of both protocols: an office behind one router. Beyond, new ones are answered

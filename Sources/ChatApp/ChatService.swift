@@ -101,8 +101,10 @@ public final class ChatService: Sendable {
         address: SocketAddress, loops: LoopGroup, health: Health = Health(), tracing: HTTPTracing? = nil
     ) -> HTTPServer {
         let routes = router
+        var http = HTTPLimits()
+        http.discardedBytesMax = limits.refusedBytesMax
         return HTTPServer(
-            loops: loops, address: address, tracing: tracing,
+            loops: loops, address: address, limits: http, tracing: tracing,
             onError: errors.response,
             handler: health.answeringFrontDoor { try await routes.handle($0) })
     }

@@ -5,12 +5,16 @@ the front door, where every request of a session may reach another instance.
 """
 
 import json
+import socket
 from typing import Any, Callable
+from urllib.parse import urlsplit
 
 import pytest
+import requests
 
 from engine import SEPARATOR, Answer, Engine, by_hand
 from stack import Stack
+from waiting import until
 
 UNKNOWN_SESSION = {"code": 1, "message": "Session ID unknown"}
 
@@ -173,6 +177,19 @@ def test_polling_should_refuse_more_than_it_said_it_takes(base: str) -> None:
         assert answer.status == 413, answer.status
 
     by_hand(base, test)
+
+
+def test_a_post_that_is_refused_is_read_to_its_end(stack: Stack) -> None:
+    """A proxy that is still sending would meet a closed connection, and not see the answer."""
+    base = stack.chat_bases[0]
+    opened = requests.get(f"{base}/socket.io/?EIO=4&transport=polling", timeout=10)
+    path = f"/socket.io/?EIO=4&transport=polling&sid={json.loads(opened.text[1:])['sid']}"
+    with socket.create_connection(("127.0.0.1", urlsplit(base).port), timeout=10) as client:
+        client.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {3 << 20}\r\n\r\n".encode())
+        answer = client.recv(1000)
+        assert answer.startswith(b"HTTP/1.1 413 ") and b"connection: close" not in answer.lower()
+        client.sendall(b"a" * (3 << 20) + b"GET /_health HTTP/1.1\r\nHost: x\r\n\r\n")
+        until(lambda: b"HTTP/1.1 204 " in client.recv(1000), "the connection serves on")
 
 
 # Messages, WebSocket.
