@@ -1,4 +1,5 @@
-"""Walks the main path of a deployment, disturbs it under load, and counts. Run by ops/scripts/smoke.
+"""Walks the main path of a deployment, does to it what docs/operations tells, under load, and counts. Run by
+ops/scripts/smoke.
 
     .local/venv/bin/python Tests/Clients/smoke.py --base http://127.0.0.1:8480 --mail 172.17.0.1:8482
 
@@ -7,40 +8,37 @@ The deployment is the Compose project of the environment. Mail is caught at the 
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import requests
 from aiosmtpd.controller import Controller
 
+import smoke_steps as steps
 from chat import Chat
 from inbox import Inbox
 from people import Person, new_word
 from smoke_load import Asker, Listener, Request, Speaker
+from smoke_steps import SERVICES, Pages, containers, docker, started
+from stack import ROOT
 from waiting import until
 
-ROOT = Path(__file__).resolve().parents[2]
 CALM_SECONDS = 10  # What is normal is measured for as long.
 AWAY_SECONDS = 2  # How long a killed container stays away.
 # After a kill what had a body is lost on its way to the dead one, until the front door has looked again.
 KILL_SECONDS_MAX = 5
-ROLL_SECONDS_MAX = 240
+BACK_SECONDS_MAX = 10  # Of the services, once there is a PostgreSQL or a door again.
+STOP_SECONDS_MAX = 10  # From SIGTERM to the end of a service.
 # In a roll the 99th percentile may be three times the calm one; below this, two busy cores say more than the roll does.
 P99_MS_MIN = 300
 ROOMS = 3
 REQUESTS_SHOWN = 10
-
-
-def docker(*arguments: str) -> str:
-    # By a shell, as `docker` may be one's own function.
-    command = ["bash", "-c", 'docker "$@"', "docker", *arguments]
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
-    return done.stdout.strip()
+SCALE = {"gateway": 2, "chat": 3, "worker": 2}  # The page's.
 
 
 class Mails:
@@ -61,16 +59,17 @@ class Mails:
 
 
 class Smoke:
-    def __init__(self, base: str, mails: Path):
+    def __init__(self, base: str, mails: Path, pages: Pages):
         self.base = base
         self.mails = mails
+        self.pages = pages
         self.chat_url = f"ws{base[4:]}/chat"
         self.askers: list[Asker] = []
         self.listeners: list[Listener] = []
         self.speakers: list[Speaker] = []
 
-    def acceptance(self, representative: Person) -> tuple[Person, int]:
-        """Somebody whose application has been accepted, and the room of it."""
+    def acceptance(self, representative: Person) -> tuple[Person, int, str]:
+        """Somebody whose application has been accepted, the room of it, and the address of their CV."""
         applicant = Person.register(self.base, "ada")
         posting = representative.publish(f"Engineer {new_word()}")
         application = applicant.apply(posting["id"])
@@ -82,7 +81,7 @@ class Smoke:
         until(looked_at, "the worker has looked at the CV")
         representative.decide(application["id"], "accepted")
         room = next(each["id"] for each in applicant.rooms())
-        return applicant, room
+        return applicant, room, url
 
     def alert(self, representative: Person) -> None:
         """A fitting posting is mailed."""
@@ -92,18 +91,18 @@ class Smoke:
         representative.publish(f"Engineer {word}")
         Inbox(self.mails, somebody.email).wait(f"Engineer {word}")
 
-    def walk(self) -> Person:
+    def walk(self) -> tuple[Person, Person, str]:
         """The main path, through the published port."""
         representative = Person.register(self.base, "rep")
         representative.create_company(f"Company {new_word()}")
         self.alert(representative)
-        applicant, room = self.acceptance(representative)
+        applicant, room, cv = self.acceptance(representative)
         one, two = (Chat.hello(self.chat_url, each.jwt) for each in (applicant, representative))
         one.say(room, "hello", "Hello, company!")
         assert two.wait("message", room=room, seq=one.wait("ack", id="hello")["seq"])["body"] == "Hello, company!"
         one.close()
         two.close()
-        return representative
+        return representative, applicant, cv
 
     def load(self, representative: Person) -> None:
         """Begins to ask, to change and to talk."""
@@ -119,7 +118,7 @@ class Smoke:
         self.askers = [get(f"/api/jobs/{posting}"), get("/api/jobs"), get("/api/jobs/search?q=engineer")]
         self.askers.append(Asker(representative.http, put))
         for _ in range(ROOMS):
-            applicant, room = self.acceptance(representative)
+            applicant, room, _ = self.acceptance(representative)
             self.speakers.append(Speaker(self.chat_url, applicant, room))
             self.listeners.append(Listener(self.chat_url, representative, room))
         for each in (*self.listeners, *self.askers):
@@ -134,9 +133,18 @@ class Smoke:
             (each for asker in self.askers for each in list(asker.requests) if each.began >= began),
             key=lambda each: each.began)
 
+    def calm(self) -> list[Request]:
+        began = time.monotonic()
+        time.sleep(CALM_SECONDS)
+        calm = self.requests_since(began)
+        failed = [each for each in calm if each.failure]
+        print(f"  calm: {len(calm)} requests, {len(failed)} failed, p99 {p99(calm):.0f} ms", flush=True)
+        assert not failed, failed[:REQUESTS_SHOWN]
+        return calm
+
     def kill(self, service: str) -> None:
         """SIGKILL to one of its containers. What can be tried again is; the rest fails for a moment at most."""
-        container = docker("compose", "ps", "-q", service).split()[0]
+        container = containers(service)[0]
         began = time.monotonic()
         docker("kill", container)
         time.sleep(AWAY_SECONDS)
@@ -153,23 +161,81 @@ class Smoke:
         print(f"  {service} killed and back: {len(asked)} requests, {len(failed)} failed", flush=True)
         assert not late, "\n".join(f"{each}" for each in late[:REQUESTS_SHOWN])
 
+    def away(self, what: str, disturb: Callable[[], Any], allowed: str) -> None:
+        """There is one of it, and it is taken away by `disturb`, which ends when there is one again. Requests fail
+        meanwhile, by what is allowed, and then no more; messages too; and no service is started again for it."""
+        before = started(*SERVICES)
+        began = time.monotonic()
+        disturb()
+        there = time.monotonic()
+        said = [len(each.said) for each in self.speakers]
+
+        def works() -> bool:
+            asked = [[each for each in list(asker.requests) if each.began > there] for asker in self.askers]
+            return all(each and not each[-1].failure for each in asked) and all(
+                len(speaker.said) > count for speaker, count in zip(self.speakers, said))
+
+        until(works, f"everything works again after {what}")
+        back = time.monotonic() - there
+        time.sleep(2)
+        asked = self.requests_since(began)
+        failed = [each for each in asked if each.failure]
+        print(
+            f"  {what}: away for {there - began:.1f} s, all well {back:.1f} s later: {len(asked)} requests, "
+            f"{len(failed)} failed", flush=True)
+        strange = [each for each in failed if not re.match(allowed, each.failure)]
+        late = [each for each in failed if each.began > there + back]
+        assert not strange and not late, "\n".join(f"{each}" for each in (strange + late)[:REQUESTS_SHOWN])
+        assert back <= BACK_SECONDS_MAX, "it took too long"
+        assert started(*SERVICES) == before, "a service was started again"
+
+    def disturb_the_door(self) -> None:
+        def kill() -> None:
+            (door,) = containers("proxy")
+            docker("kill", door)
+            time.sleep(AWAY_SECONDS)
+            docker("start", door)
+
+        gone = "ConnectionError|ReadTimeout|503|ChunkedEncodingError"
+        self.away("the front door killed", kill, gone)
+        self.away("the front door replaced", lambda: self.pages.run("deployment", "proxy"), gone)
+
+    def fail_over(self) -> None:
+        """The standby takes the place of the server that is killed, and the other way round."""
+        run = self.pages.run
+        self.away("PostgreSQL replaced", lambda: run("deployment", "postgres"), "503")
+        _, seconds = run("failover", "compose-standby")
+        run("failover", "compose-wait")
+        until(lambda: run("failover", "compose-look")[0] == "standby streaming sync", "the primary waits for it")
+        print(f"  the standby is there after {seconds:.0f} s", flush=True)
+        run("deployment", "pooler")
+        self.away("PostgreSQL killed, the standby promoted", lambda: run("failover", "compose-promote"), "503")
+        run("failover", "compose-pooler", MARTLET_POOLER_SERVER="standby")
+        assert run("failover", "compose-look-again")[0] == "f"
+        assert "and so nobody else may" in steps.refused_server("postgres"), "two servers would take writes"
+        run("failover", "compose-retire")
+        run("failover", "compose-again")
+        psql = ("psql", "-XAtqU", "martlet", "-c", "SELECT pg_is_in_recovery()")
+        assert docker("compose", "exec", "-T", "postgres", *psql) == "t", "the old one is no standby"
+
     def roll(self, calm: list[Request]) -> None:
         """Replaces every container of every service by one with another setting: behind the pooler."""
+        self.pages.run("deployment", "build-again")
         began = time.monotonic()
         pooled = {"MARTLET_DATABASE_POOLER": "transaction", "MARTLET_DATABASE_WAY": "pooler_url"}
-        environment = {**os.environ, **pooled}
-        done = subprocess.run([str(ROOT / "ops/scripts/roll")], cwd=ROOT, env=environment, timeout=ROLL_SECONDS_MAX)
-        assert done.returncode == 0, "the roll failed"
+        said, seconds = self.pages.run("deployment", "roll", **pooled)
         time.sleep(1)
         asked = self.requests_since(began)
         failed = [each for each in asked if each.failure]
-        seconds = time.monotonic() - began
+        ended = [float(each) for each in re.findall(r"ended with 0 after ([0-9.]+) s", said)]
         print(
             f"  rolled in {seconds:.0f} s: {len(asked)} requests, {len(failed)} failed, p99 {p99(asked):.0f} ms "
-            f"(calm: {p99(calm):.0f} ms)", flush=True)
+            f"(calm: {p99(calm):.0f} ms); {len(ended)} ended, each in {max(ended):.1f} s at most "
+            f"(to be: {STOP_SECONDS_MAX})", flush=True)
         assert not failed, "\n".join(f"{each.began - began:.1f} s: {each}" for each in failed[:REQUESTS_SHOWN])
         assert p99(asked) <= max(3 * p99(calm), P99_MS_MIN), "the roll was felt"
-        for container in docker("compose", "ps", "-q", "gateway", "chat", "worker").split():
+        assert len(ended) == sum(SCALE.values()) + len(SCALE), said
+        for container in containers(*SERVICES):
             settings = docker("inspect", "-f", "{{.Config.Env}}", container)
             assert "MARTLET_DATABASE_POOLER=transaction" in settings, "an old one is left"
 
@@ -196,6 +262,36 @@ def p99(asked: list[Request]) -> float:
     return 1000 * times[min(len(times) - 1, int(len(times) * 0.99))]
 
 
+def run(base: str, mails: Path) -> None:
+    pages = Pages()
+    smoke = Smoke(base, mails, pages)
+    print("From nothing, and from a backup", flush=True)
+    steps.begin(pages)
+    _, applicant, cv = smoke.walk()
+    steps.lose_and_restore(pages, applicant, cv)
+    _, seconds = pages.run("deployment", "scale")
+    print(f"  scaled in {seconds:.0f} s", flush=True)
+    print("Walking the main path, and beside it", flush=True)
+    steps.scan(pages, base)
+    steps.check(pages)
+    representative, *_ = smoke.walk()
+    steps.lies(base, mails)
+    steps.observe(pages, SCALE)
+    print("Under load", flush=True)
+    smoke.load(representative)
+    calm = smoke.calm()
+    for service in ("worker", "chat", "gateway"):
+        smoke.kill(service)
+    smoke.disturb_the_door()
+    smoke.fail_over()
+    smoke.roll(calm)
+    # The workers that have come do what those that went did.
+    smoke.alert(representative)
+    smoke.settle()
+    until(lambda: steps.sees(SCALE), "Prometheus has found those that came", 60)
+    pages.all_done()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--base", required=True)
@@ -210,28 +306,14 @@ def main() -> None:
         old.unlink()
     catcher = Controller(Mails(mails), hostname=host, port=int(port))
     catcher.start()
+    began = time.monotonic()
     try:
-        smoke = Smoke(arguments.base, mails)
-        print("Walking the main path", flush=True)
-        representative = smoke.walk()
-        print("Under load", flush=True)
-        smoke.load(representative)
-        began = time.monotonic()
-        time.sleep(CALM_SECONDS)
-        calm = smoke.requests_since(began)
-        failed = [each for each in calm if each.failure]
-        print(f"  calm: {len(calm)} requests, {len(failed)} failed, p99 {p99(calm):.0f} ms", flush=True)
-        assert not failed, failed[:REQUESTS_SHOWN]
-        for service in ("worker", "chat", "gateway"):
-            smoke.kill(service)
-        smoke.roll(calm)
-        # The workers that have come do what those that went did.
-        smoke.alert(representative)
-        smoke.settle()
-    except AssertionError as error:
+        run(arguments.base, mails)
+    except (AssertionError, subprocess.TimeoutExpired) as error:
         sys.exit(f"smoke: {error}")
     finally:
         catcher.stop()
+        print(f"  {time.monotonic() - began:.0f} s in all", flush=True)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,9 @@ def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
     assert "database_url" in run(str(SCRIPTS / "secrets"), str(folder))
     made = {each.name: each.read_text() for each in folder.iterdir()}
-    assert set(made) == {"session", "postgres_password", "database_url", "pooler_url"}
+    assert set(made) == {
+        "session", "postgres_password", "replication_password", "grafana_password", "database_url", "pooler_url",
+    }
     assert len(made["session"]) == 64
     assert all(made["postgres_password"] in made[each] for each in ("database_url", "pooler_url"))
     assert folder.stat().st_mode & 0o777 == 0o700, "the files are for the users of containers, not for others here"
