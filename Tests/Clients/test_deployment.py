@@ -79,7 +79,7 @@ def test_secrets_are_those_that_the_script_makes() -> None:
 
 def test_every_setting_is_explained() -> None:
     pages = PAGE + (ROOT / "README.md").read_text()
-    settings = set(re.findall(r"\$\{(MARTLET_\w+)", TEXT))
+    settings = set(re.findall(r"\$\{((?:MARTLET|OTEL)_\w+)", TEXT))
     assert len(settings) > 30
     assert {name for name in settings if f"`{name}" not in pages} == set()
 

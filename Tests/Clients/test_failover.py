@@ -197,4 +197,6 @@ def test_the_old_place_becomes_a_standby_by_the_same_steps(stack: Stack, pair: P
     for name in ("role", "copy", "wait-for-standby"):
         pair.step(name, **again)
     until(lambda: pair.step("look", **again) == "streaming sync", "the new primary waits for the new standby")
-    assert set(pair.runbook.done) == set(pair.runbook.steps), "every command of the page has been run"
+    # Those for containers are run by make smoke.
+    own = {step for step in pair.runbook.steps if not step.startswith("compose-")}
+    assert set(pair.runbook.done) == own, "every command of the page has been run"
