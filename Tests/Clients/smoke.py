@@ -219,8 +219,10 @@ class Smoke:
         assert docker("compose", "exec", "-T", "postgres", *psql) == "t", "the old one is no standby"
 
     def roll(self, calm: list[Request]) -> None:
-        """Replaces every container of every service by one with another setting: behind the pooler."""
+        """Replaces every container of every service by one of another version and with another setting: behind the
+        pooler."""
         self.pages.run("deployment", "build-again")
+        steps.new_version()
         began = time.monotonic()
         pooled = {"MARTLET_DATABASE_POOLER": "transaction", "MARTLET_DATABASE_WAY": "pooler_url"}
         said, seconds = self.pages.run("deployment", "roll", **pooled)
@@ -237,7 +239,8 @@ class Smoke:
         assert len(ended) == sum(SCALE.values()) + len(SCALE), said
         for container in containers(*SERVICES):
             settings = docker("inspect", "-f", "{{.Config.Env}}", container)
-            assert "MARTLET_DATABASE_POOLER=transaction" in settings, "an old one is left"
+            for setting in ("MARTLET_DATABASE_POOLER=transaction", "MARTLET_SMOKE=next"):
+                assert setting in settings, "an old one is left"
 
     def settle(self) -> None:
         """Ends the load, and holds what was acknowledged against what was heard and what is kept."""

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -157,8 +158,22 @@ class Witness(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     body_began = threading.Event()
+    answer_began = threading.Event()
+    connections = 0
+
+    def setup(self) -> None:
+        Witness.connections += 1
+        super().setup()
 
     def do_GET(self) -> None:  # noqa: N802, the library's name
+        if self.path == "/api/slowly":
+            self.send_response(200)
+            self.send_header("Content-Length", "8")
+            self.end_headers()
+            self.wfile.write(b"half")
+            self.answer_began.wait(WITNESS_SECONDS_MAX)
+            self.wfile.write(b"half")
+            return
         names = ("X-Forwarded-For", "X-Real-IP", "Forwarded")
         told = "" if self.path == "/_health" else " ".join(str(self.headers.get_all(name)) for name in names)
         self.send_response(200 if told else 204)
@@ -224,6 +239,23 @@ def test_what_was_sent_to_one_that_ended_is_tried_again_only_if_it_may_be(kind: 
         lost = len([status for status in posted if status != 200])
         assert Deaf.methods.count("POST") == lost, "nothing is done twice"
         assert lost > 0 or kind == "nginx"
+
+
+@pytest.mark.parametrize("kind", ["nginx", "haproxy", "caddy"])
+def test_the_door_passes_answers_on_as_they_come_and_keeps_connections(kind: str, tmp_path: Path) -> None:
+    with serving(Witness) as here, door(kind, tmp_path, [here] * 2, [here] * 2) as base, requests.Session() as http:
+        Witness.answer_began.clear()
+        with http.get(f"{base}/api/slowly", stream=True, timeout=WITNESS_SECONDS_MAX) as answer:
+            pieces = answer.iter_content(4)
+            assert next(pieces) == b"half"  # While the service waits for us to have it.
+            Witness.answer_began.set()
+            assert next(pieces) == b"half"
+        # Its own looks come over connections of their own, one a second at most of each of four.
+        Witness.connections, began = 0, time.monotonic()
+        for _ in range(60):
+            assert http.get(f"{base}/api/jobs", timeout=10).status_code == 200
+        looks = 4 * (time.monotonic() - began + 1)
+        assert Witness.connections <= looks + 6
 
 
 @pytest.mark.parametrize("kind", ["nginx", "haproxy", "caddy"])
