@@ -10,8 +10,8 @@ public struct HTTPTracing: Sendable {
     /// - Parameters:
     ///   - routes: in the order in which the server counts them.
     ///   - ignored: a path of which nobody wants to know how long it took.
-    ///   - continues: whether the trace that a request says it belongs to is to be believed. Otherwise a new one begins,
-    ///     which names the other.
+    ///   - continues: whether the trace that a request says it belongs to is to be believed. Otherwise a new one
+    ///     begins, which names the other.
     public init(
         tracer: Tracer, routes: [(method: HTTPMethod, pattern: String)], ignoring ignored: String,
         continues: @escaping @Sendable (HTTPRequest) -> Bool

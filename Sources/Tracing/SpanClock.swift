@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 /// The time of day for when a span began, and a steady clock for how long it took: setting the former must not make a
 /// span last for hours.

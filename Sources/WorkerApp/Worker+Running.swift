@@ -4,35 +4,15 @@ import ServiceKit
 import Tracing
 
 extension Worker {
-    /// Runs one item to its end and says so to the queue: a span of the trace that caused it, or of one of its own.
+    /// Runs one item to its end and says so to the queue.
     func execute(_ item: WorkItem) async {
-        guard let tracer else { return await perform(item, nil) }
-        let span = tracer.begin(
-            "process \(item.kind)", .consumer, parent: item.traceparent.flatMap { TraceContext(traceparent: $0) },
-            [
-                SpanAttribute("messaging.system", "martlet"), SpanAttribute("messaging.operation.type", "process"),
-                SpanAttribute("messaging.operation.name", "process"),
-                SpanAttribute("messaging.destination.name", .string(item.kind)),
-                SpanAttribute("messaging.message.id", .string("\(item.id.value)")),
-                SpanAttribute("martlet.work.attempt", .int(item.attempt)),
-            ])
-        await TraceContext.$current.withValue(span.context) { await perform(item, span) }
-    }
-
-    private func perform(_ item: WorkItem, _ span: Span?) async {
+        let span = beginSpan(item)
         let began = seconds
         metrics.began(item)
-        let result: Result<Void, any Error>
-        do {
-            guard let handler = handlers[item.kind] else {
-                throw WorkFailure.permanent("this worker has no handler for \(item.kind)")
-            }
-            try await handler.run(item)
-            result = .success(())
-            span?.end()
-        } catch {
-            result = .failure(error)
-            span?.end(error: Self.word(for: error))
+        let result = await within(span) { await attempt(item) }
+        switch result {
+        case .success: span?.end()
+        case .failure(let error): span?.end(error: Self.word(for: error))
         }
         metrics.took(item, seconds: seconds - began)
         // Somebody else has it by now, or nobody wants it: its end is theirs to tell.
@@ -50,9 +30,42 @@ extension Worker {
             held[LeaseKey(item)]?.isDone = true
             await flush()
         case .failure(let error):
-            await fail(item, error)
+            await within(span) { await fail(item, error) }
             letGo(item)
         }
+    }
+
+    private func attempt(_ item: WorkItem) async -> Result<Void, any Error> {
+        do {
+            guard let handler = handlers[item.kind] else {
+                throw WorkFailure.permanent("this worker has no handler for \(item.kind)")
+            }
+            try await handler.run(item)
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Traces
+
+    /// Of the trace that caused the item, or of one of its own.
+    private func beginSpan(_ item: WorkItem) -> Span? {
+        tracer?.begin(
+            "process \(item.kind)", .consumer, parent: item.traceparent.flatMap { TraceContext(traceparent: $0) },
+            [
+                SpanAttribute("messaging.system", "martlet"), SpanAttribute("messaging.operation.type", "process"),
+                SpanAttribute("messaging.operation.name", "process"),
+                SpanAttribute("messaging.destination.name", .string(item.kind)),
+                SpanAttribute("messaging.message.id", .string("\(item.id.value)")),
+                SpanAttribute("martlet.work.attempt", .int(item.attempt)),
+            ])
+    }
+
+    /// Completions are written for many items together, so only what is about this one alone is done in here.
+    private func within<T: Sendable>(_ span: Span?, _ body: () async -> T) async -> T {
+        guard let span else { return await body() }
+        return await TraceContext.$current.withValue(span.context) { await body() }
     }
 
     /// The error's own words may quote anything.

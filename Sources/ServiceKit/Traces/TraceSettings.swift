@@ -126,7 +126,7 @@ public struct TraceSettings: Sendable {
                 for pair in pairs { put(pair.name, pair.value) }
             } else {
                 environment.mistake(
-                    "OTEL_RESOURCE_ATTRIBUTES is \"\(text)\"; it must be like deployment.environment.name=live,team=jobs"
+                    "OTEL_RESOURCE_ATTRIBUTES is \"\(text)\"; it must be like region=eu,team=jobs"
                 )
             }
         }
