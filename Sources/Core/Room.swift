@@ -35,6 +35,28 @@ public struct Room: Sendable, Equatable, Identifiable {
         return part
     }
 
+    /// A wire name in which somebody who is erased has `deleted-<id>` instead of their name.
+    /// - Parameters:
+    ///   - username: as it is now; the name may have an earlier one.
+    ///   - isApplicant: nil when the application is gone.
+    ///   - isAlone: nobody but them and the applicant is in the room.
+    public static func wireName(
+        _ name: String, without person: User.ID, named username: String, isApplicant: Bool?, isAlone: Bool
+    ) -> String {
+        var parts = name.unicodeScalars.split(separator: "_", omittingEmptySubsequences: false).map { String($0) }
+        guard parts.count == 3 else { return name }
+        let (own, deleted) = (part(username), "deleted-\(person)")
+        switch isApplicant {
+        case true?: parts[2] = deleted
+        case false?: if isAlone || parts[0] == own { parts[0] = deleted }
+        case nil:
+            // Which of the two is theirs can be told by the name only; neither may be an earlier one of theirs.
+            let isKnown = parts[0] == own || parts[2] == own
+            for index in [0, 2] where !isKnown || parts[index] == own { parts[index] = deleted }
+        }
+        return parts.joined(separator: "_")
+    }
+
     /// The id in the middle of a wire name, if the name has the shape. Whether it is that room's name is another
     /// question: compare it whole.
     public static func id(inWireName name: String) -> ID? {

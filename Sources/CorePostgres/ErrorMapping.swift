@@ -56,7 +56,7 @@ enum ErrorMapping {
             "company_members_company_id_fkey", "company_members_user_id_fkey", "job_postings_company_id_fkey",
             "job_postings_created_by_fkey", "applications_posting_id_fkey", "applications_applicant_id_fkey",
             "application_events_application_id_fkey", "application_events_actor_id_fkey",
-            "room_members_room_id_fkey", "room_members_user_id_fkey":
+            "room_members_room_id_fkey", "room_members_user_id_fkey", "job_alerts_user_id_fkey":
             .notFound
         case "media_alternative_text_length":
             .invalid("alternativeText", "alternativeText is limited to 1000 characters.")

@@ -199,8 +199,16 @@ public struct PostgresUsers: UserRepository {
                 FROM users u WHERE u.id = \(id)
                 """,
             ]
-            if blocked { statements.append(PostgresSessions.endAll(of: id, except: nil, notify: notify)) }
-            guard try await db.write.batch(statements)[0] == 1 else { throw AppError.notFound }
+            guard blocked else {
+                guard try await db.write.batch(statements)[0] == 1 else { throw AppError.notFound }
+                return
+            }
+            statements.append(PostgresSessions.endAll(of: id, except: nil, notify: notify))
+            let all = statements
+            try await db.transaction { transaction in
+                try await PostgresPeople.keepAnAdministrator(without: id, in: transaction)
+                guard try await transaction.batch(all)[0] == 1 else { throw AppError.notFound }
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ import ServiceKit
 public protocol OperatorBackend: Sendable {
     var imports: any ImportRepository { get }
     var users: any UserRepository { get }
+    var people: any PeopleRepository { get }
     var companies: any CompanyRepository { get }
     var queue: any WorkQueueOperations { get }
     var backup: any DatabaseBackup { get }

@@ -16,6 +16,7 @@ struct PostgresBackend: OperatorBackend {
     private let obstacles = Obstacles()
     let imports: any ImportRepository
     let users: any UserRepository
+    let people: any PeopleRepository
     let companies: any CompanyRepository
     let queue: any WorkQueueOperations
     let backup: any DatabaseBackup
@@ -33,6 +34,7 @@ struct PostgresBackend: OperatorBackend {
         pooled = configuration.isPooled ? Database(configuration, loops: loops, log: note) : nil
         imports = PostgresImport(db: database, notify: notify)
         users = PostgresUsers(db: database, notify: notify)
+        people = PostgresPeople(db: database, notify: notify)
         companies = PostgresCompanies(db: database, notify: notify)
         queue = PostgresWorkQueue(db: database, notify: notify)
         backup = PostgresBackup(db: database)

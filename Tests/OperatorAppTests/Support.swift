@@ -28,6 +28,7 @@ struct TestBackend: OperatorBackend {
     let database: Database
     var imports: any ImportRepository { PostgresImport(db: database) }
     var users: any UserRepository { PostgresUsers(db: database) }
+    var people: any PeopleRepository { PostgresPeople(db: database) }
     var companies: any CompanyRepository { PostgresCompanies(db: database) }
     var queue: any WorkQueueOperations { PostgresWorkQueue(db: database) }
     var backup: any DatabaseBackup { PostgresBackup(db: database) }

@@ -28,6 +28,7 @@ public protocol UserRepository: Sendable {
         _ id: User.ID, _ change: User.Change, picture: Media.Draft?, mailing: AccountMailing
     ) async throws -> ProfileUpdate
     /// Blocking ends every session of the user in the same transaction.
+    /// - Throws: `notFound`; `conflict` when it is the last administrator who is not blocked.
     func setBlocked(_ blocked: Bool, of id: User.ID, by actor: User.ID?) async throws
 }
 

@@ -3,31 +3,139 @@ import Crypto
 import Foundation
 
 enum UserCommand: Command {
+    static let limitMax = 1000
+
+    enum Action: String, CaseIterable {
+        case create, ls, show, block, unblock, password, role, sessions
+        case endSessions = "end-sessions"
+        case erase
+    }
+
     static let syntax = CommandSyntax(
-        "user", "Creates, shows, blocks and unblocks people, and sets their passwords.",
-        operands: "create|show|block|unblock|password [WHO]", count: 1...2,
-        actions: ["create", "show", "block", "unblock", "password"],
+        "user", "Creates, lists, blocks and erases people; their passwords, roles and sessions.",
+        operands: "\(Action.allCases.map(\.rawValue).joined(separator: "|")) [WHO] [ROLE]", count: 1...3,
+        actions: Action.allCases.map(\.rawValue),
         options: [
-            .init("--email", "ADDRESS", "of the new person"),
-            .init("--username", "NAME", "of the new person"),
+            .init("--email", "ADDRESS", "create: of the new person"),
+            .init("--username", "NAME", "create: of the new person"),
             .init("--password-file", "FILE", "a file that holds the password; - reads standard input"),
-            .init("--company", "NAME", "makes the company, and the new person its representative"),
+            .init("--company", "NAME", "create: makes the company, and the new person its representative"),
+            .init("--role", "ROLE", "ls: people with this role", values: roles),
+            .init("--blocked", "YES", "ls: only those who are blocked, or with no those who are not", values: yesNo),
+            .init("--find", "TEXT", "ls: a part of the e-mail address, the username or the name"),
+            .init("--limit", "N", "ls: people in a page (default 50)"),
+            .init("--after", "ID", "ls: the page after the one that ended with this person"),
+            .init("--yes", nil, "erase: do it; without it, only count"),
         ],
         notes: """
-            WHO is an e-mail address or a username. To create somebody who is there already is no mistake; what is
-            missing, the company for example, is added. To block somebody, or to set a password, ends all sessions.
+            WHO is an e-mail address, a username, or id:NUMBER. To create somebody who is there already is no mistake;
+            what is missing, the company for example, is added. To block somebody, or to set a password, ends all
+            sessions.
+            role          gives somebody the role ROLE: \(roles.joined(separator: " or "));
+                          there is always an administrator left
+            sessions      those that are not over; end-sessions ends them, their sockets within a second
+            erase         the right to erasure: what is personal goes from all tables and from the object store.
+                          Nothing brings it back but a backup. Without --yes it only says how much there is
             """)
 
+    private static let roles = User.Role.allCases.map(\.rawValue)
+    private static let yesNo = ["yes", "no"]
+
     static func run(_ arguments: Arguments, _ context: Operator) async throws -> Int32 {
-        let action = arguments.operands[0]
-        switch action {
-        case "create":
-            guard arguments.operands.count == 1 else { throw UsageError("martlet user create takes options only") }
-            return try await create(arguments, context)
-        case "show", "block", "unblock", "password":
-            guard arguments.operands.count == 2 else { throw UsageError("martlet user \(action) needs WHO") }
-            return try await change(action, who: arguments.operands[1], arguments, context)
-        default: throw UsageError("martlet user knows create, show, block, unblock and password, not \"\(action)\"")
+        let word = arguments.operands[0]
+        guard let action = Action(rawValue: word) else {
+            throw UsageError(
+                "martlet user knows \(Action.allCases.map(\.rawValue).joined(separator: ", ")), not \"\(word)\"")
+        }
+        let wanted =
+            switch action {
+            case .create, .ls: 1
+            case .role: 3
+            default: 2
+            }
+        guard arguments.operands.count == wanted else {
+            throw UsageError(
+                "martlet user \(word) " + ["takes options only", "needs WHO", "needs WHO and ROLE"][wanted - 1])
+        }
+        guard action == .erase || !arguments.has("--yes") else { throw UsageError("--yes is for martlet user erase") }
+        guard action != .create else { return try await create(arguments, context) }
+        guard action != .ls else { return try await list(arguments, context) }
+        let change = try Change(action, arguments)
+        let who = arguments.operands[1]
+        return try await context.withBackend { backend in
+            guard let user = try await find(who, backend) else {
+                // Whoever erases by ids, after a restore for example, may do so again.
+                guard case .erase = change, who.hasPrefix(idPrefix) else {
+                    throw AppError(.notFound, "there is nobody with the address, name or id \(who)")
+                }
+                context.terminal.warn("there is nobody with \(who), so there is nothing to erase")
+                return Operator.Status.success
+            }
+            let view = PersonView(backend: backend, context: context, asJSON: arguments.has("--json"))
+            return try await view.perform(change, on: user)
+        }
+    }
+
+    /// What is to be done with somebody, as far as it can be judged without a database.
+    enum Change {
+        case show, block, unblock, sessions, endSessions
+        case password(String)
+        case role(User.Role)
+        case erase(isMeant: Bool)
+
+        init(_ action: Action, _ arguments: Arguments) throws {
+            switch action {
+            case .block: self = .block
+            case .unblock: self = .unblock
+            case .password: self = .password(try User.acceptPassword(try UserCommand.password(arguments)))
+            case .role:
+                let word = arguments.operands[2]
+                guard let role = User.Role(rawValue: word) else {
+                    throw UsageError("there is no role \"\(word)\"; there are \(roles.joined(separator: ", "))")
+                }
+                self = .role(role)
+            case .sessions: self = .sessions
+            case .endSessions: self = .endSessions
+            case .erase: self = .erase(isMeant: arguments.has("--yes"))
+            case .show, .create, .ls: self = .show
+            }
+        }
+    }
+
+    private static let idPrefix = "id:"
+
+    private static func find(_ who: String, _ backend: any OperatorBackend) async throws -> User? {
+        guard who.hasPrefix(idPrefix) else { return try await backend.users.findForSignIn(identifier: who)?.user }
+        guard let id = User.ID(text: who.dropFirst(idPrefix.count)) else {
+            throw UsageError("\"\(who)\" has no number")
+        }
+        do { return try await backend.users.find(id) } catch let error as AppError where error.code == .notFound {
+            return nil
+        }
+    }
+
+    private static func list(_ arguments: Arguments, _ context: Operator) async throws -> Int32 {
+        func word(_ option: String, of known: [String]) throws -> String? {
+            guard let text = arguments.value(option) else { return nil }
+            guard known.contains(text) else {
+                throw UsageError(
+                    "there is no \(option.dropFirst(2)) \"\(text)\"; there are \(known.joined(separator: ", "))")
+            }
+            return text
+        }
+        let filter = UserFilter(
+            role: try word("--role", of: roles).flatMap(User.Role.init),
+            blocked: try word("--blocked", of: yesNo).map { $0 == "yes" },
+            part: arguments.value("--find"))
+        let limit = try arguments.integer("--limit", in: 1...limitMax) ?? 50
+        let after = try arguments.value("--after").map { text in
+            guard let id = User.ID(text: text) else { throw UsageError("\"\(text)\" is not the id of a person") }
+            return id
+        }
+        return try await context.withBackend { backend in
+            let users = try await backend.people.list(filter, after: after, limit: limit)
+            PersonView(backend: backend, context: context, asJSON: arguments.has("--json")).tell(users, limit: limit)
+            return Operator.Status.success
         }
     }
 
@@ -54,30 +162,8 @@ enum UserCommand: Command {
                     facts.append("represents \(made.name) now")
                 }
             }
-            tell(user, facts.joined(separator: " and "), arguments, context.terminal)
-            return Operator.Status.success
-        }
-    }
-
-    private static func change(
-        _ action: String, who: String, _ arguments: Arguments, _ context: Operator
-    ) async throws -> Int32 {
-        let password = action == "password" ? try User.acceptPassword(password(arguments)) : nil
-        return try await context.withBackend { backend in
-            guard let user = try await backend.users.findForSignIn(identifier: who)?.user else {
-                throw AppError(.notFound, "there is nobody with the address or name \(who)")
-            }
-            var fact = user.blocked ? "\(user.email) is blocked" : "\(user.email) may sign in"
-            if action == "block" || action == "unblock" {
-                try await backend.users.setBlocked(action == "block", of: user.id, by: nil)
-                fact = action == "block" ? "\(user.email) is blocked" : "\(user.email) may sign in"
-            }
-            if let password {
-                let hash = try PasswordHasher().hash(password)
-                try await backend.users.setPassword(hash, of: user.id, endingSessionsExcept: nil)
-                fact = "the password of \(user.email) is set"
-            }
-            tell(try await backend.users.find(user.id), fact, arguments, context.terminal)
+            PersonView(backend: backend, context: context, asJSON: arguments.has("--json"))
+                .tell(user, facts.joined(separator: " and "))
             return Operator.Status.success
         }
     }
@@ -95,14 +181,5 @@ enum UserCommand: Command {
         // Editors and echo end the line.
         let hasEnd = text.hasSuffix("\n") || text.hasSuffix("\r\n")
         return hasEnd ? String(text.dropLast()) : text
-    }
-
-    private static func tell(_ user: User, _ fact: String, _ arguments: Arguments, _ terminal: Terminal) {
-        guard arguments.has("--json") else { return terminal.line(fact) }
-        terminal.line(
-            OrderedJSON.objectOf([
-                "id": .integer(user.id.value), "username": .string(user.username), "email": .string(user.email),
-                "blocked": .bool(user.blocked), "fact": .string(fact),
-            ]).text)
     }
 }
