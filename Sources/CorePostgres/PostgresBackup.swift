@@ -44,16 +44,31 @@ public struct PostgresBackup: DatabaseBackup {
         }
     }
 
-    public func clear() async throws {
-        try await mapped { _ = try await db.write.batch(["DROP SCHEMA public CASCADE", "CREATE SCHEMA public"]) }
+    public func restoring(replacing: Bool, expecting counts: [TableCount]) -> (begin: String, end: String) {
+        // Whoever still uses the old tables is not waited for without an end.
+        let clearing = "SET LOCAL lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
+        let looks = counts.map { count in
+            let parts = count.table.split(separator: ".", maxSplits: 1).map { Self.quoted(String($0), by: "\"") }
+            let name = Self.quoted(count.table, by: "'")
+            return """
+                  SELECT count(*) INTO found FROM \(parts.joined(separator: "."));
+                  IF found <> \(count.rows) THEN
+                    RAISE EXCEPTION '% has % rows and should have \(count.rows)', \(name), found;
+                  END IF;
+
+                """
+        }
+        let begin = "BEGIN;\nSET LOCAL statement_timeout = 0;\n" + (replacing ? clearing + "\n" : "")
+        let end = "DO $look$ DECLARE found bigint; BEGIN\n\(looks.joined())END $look$;\nCOMMIT;\n"
+        return (begin, end)
     }
 
-    public func tableCounts() async throws -> [TableCount] {
-        try await mapped { try await db.session { try await $0.rows(Self.counts, as: Self.count) } }
+    private static func quoted(_ text: String, by mark: String) -> String {
+        mark + text.replacing(mark, with: mark + mark) + mark
     }
 
     public func analyze() async throws {
-        try await mapped { try await db.session { try await $0.script("ANALYZE") } }
+        try await mapped { try await db.session { try await $0.script("SET statement_timeout = 0; ANALYZE") } }
     }
 
     /// The names of tables are data here, so the counts are made by statements that the server puts together.

@@ -117,7 +117,10 @@ public struct PostgresMedia: MediaRepository {
                     Self.rejected(
                         id, reason: Media.infected.reason, message: Media.infected.message, signature: signature)
                 }
-            return try await db.write.first(statement) { try $0.get(0, as: Media.ID.self) } != nil
+            let isReady = if case .ready = result { true } else { false }
+            return try await db.write.lastFirst(statement, waking: notify && !isReady) {
+                try $0.get(0, as: Media.ID.self)
+            } != nil
         }
     }
 
@@ -154,6 +157,7 @@ public struct PostgresMedia: MediaRepository {
             """
     }
 
+    /// The object is deleted by the queue, as all are: a backup that runs needs it for as long as its rows name it.
     /// - Parameter signature: what a virus scan found; that is audited, with what finds the file elsewhere.
     private static func rejected(
         _ id: Media.ID, reason: String, message: String, signature: String? = nil
@@ -162,7 +166,11 @@ public struct PostgresMedia: MediaRepository {
         WITH done AS (
           UPDATE media SET state = 'rejected', rejection = \(reason), rejection_message = \(message), updated_at = now()
           WHERE id = \(id) AND state = 'pending'
-          RETURNING id, kind, owner_id, bytes, sha256
+          RETURNING id, kind, owner_id, bytes, sha256, storage_key
+        ), emptied AS (
+          INSERT INTO work_items (kind, payload)
+          SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_build_array(d.storage_key))
+          FROM done d
         ), noted AS (
           INSERT INTO audit_log (actor_id, action, subject, subject_id, detail)
           SELECT d.owner_id, 'media.infected', 'media', d.id, jsonb_build_object(

@@ -79,11 +79,12 @@ extension PostgresWorkQueue: WorkQueueOperations {
                 SELECT kind, sum(ready)::bigint, sum(leased)::bigint, sum(waiting)::bigint, sum(dead)::bigint,
                        coalesce(extract(epoch FROM now() - min(since)), 0)::float8
                 FROM (
-                  SELECT kind, count(*) FILTER (WHERE NOT waiting AND leased_until IS NULL) AS ready,
-                         count(*) FILTER (WHERE leased_until IS NOT NULL) AS leased,
+                  SELECT kind, count(*) FILTER (WHERE NOT waiting AND NOT runs) AS ready,
+                         count(*) FILTER (WHERE runs) AS leased,
                          count(*) FILTER (WHERE waiting) AS waiting, 0 AS dead,
-                         min(run_at) FILTER (WHERE NOT waiting AND leased_until IS NULL) AS since
-                  FROM work_items GROUP BY kind
+                         min(run_at) FILTER (WHERE NOT waiting AND NOT runs) AS since
+                  FROM (SELECT kind, waiting, run_at, coalesce(leased_until > now(), false) AS runs
+                        FROM work_items) item GROUP BY kind
                   UNION ALL
                   SELECT kind, 0, 0, 0, count(*), NULL FROM work_dead GROUP BY kind) part
                 GROUP BY kind ORDER BY kind

@@ -13,7 +13,8 @@ enum Main {
             configuration.applicationName = "martlet-operator"
             // An import stores several batches at once, and each may take long.
             configuration.leasedMax = 4
-            configuration.leasedMilliseconds = 120_000
+            // Counting and saving a big table takes as long as it takes; a server that is gone is noticed by TCP.
+            configuration.leasedMilliseconds = 0
             configuration.writeMilliseconds = 60_000
             configuration.longMilliseconds = 30_000
             return PostgresBackend(configuration, notify: database.notify)

@@ -52,6 +52,46 @@ struct WorkPausesTests {
         }
     }
 
+    @Test(
+        "of many who want to hold the same kinds one does; it cannot be renewed or ended by another, nor after its end")
+    func hold() async throws {
+        try await withTestDatabase { db in
+            let queue = PostgresWorkQueue(db: db)
+            let kinds = [WorkItem.Kind.sweepObjects, .deleteFiles]
+            let holds = await atOnce(8) { _ in try await queue.hold(kinds, holder: .backup, seconds: 60) }
+                .successes().compactMap(\.self)
+            #expect(holds.count == 1)
+            let hold = try #require(holds.first)
+            #expect(try await queue.renew(hold, seconds: 60))
+            // As if the machine had slept.
+            try await db.write.execute(
+                "UPDATE work_pauses SET until = now() - interval '1 s' WHERE kind = 'delete_files'")
+            #expect(try await queue.renew(hold, seconds: 60) == false)
+            try await db.write.execute("UPDATE work_pauses SET until = now() - interval '1 s'")
+            let next = try #require(try await queue.hold(kinds, holder: .backup, seconds: 60))
+            #expect(try await queue.renew(hold, seconds: 60) == false)
+            #expect(try await queue.release(hold) == false)
+            #expect(try await queue.pauses().map(\.kind) == ["delete_files", "sweep_objects"])
+            #expect(try await queue.hold([.deleteFiles], holder: .backup, seconds: 60) == nil)
+            #expect(try await queue.release(next))
+            #expect(try await queue.renew(next, seconds: 60) == false)
+            #expect(try await queue.pauses().isEmpty)
+        }
+    }
+
+    @Test("an item whose worker is gone does not run: it counts as ready")
+    func expired() async throws {
+        try await withTestDatabase { db in
+            let queue = PostgresWorkQueue(db: db)
+            try await queue.enqueue(.deleteFiles, payload: "{}", uniqueKey: nil, runAt: nil)
+            #expect(try await claim(queue).count == 1)
+            #expect(try await queue.depth().map(\.leased) == [1])
+            try await db.write.execute("UPDATE work_items SET leased_until = now() - interval '1 s'")
+            let depth = try await queue.depth()
+            #expect(depth.map(\.leased) == [0] && depth.map(\.ready) == [1])
+        }
+    }
+
     @Test("an item that is cancelled while it runs is acknowledged to nobody, and does not come back")
     func cancelled() async throws {
         try await withTestDatabase { db in

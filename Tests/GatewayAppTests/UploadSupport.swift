@@ -90,7 +90,8 @@ extension TestGateway {
     func deletions() async throws -> Int {
         try await db.write.first(
             """
-            SELECT coalesce(sum(jsonb_array_length(payload -> 'keys')), 0) FROM work_items WHERE kind = 'delete_files'
+            SELECT count(DISTINCT key) FROM work_items, jsonb_array_elements_text(payload -> 'keys') AS key
+            WHERE kind = 'delete_files'
             """
         ) { try $0.get(0, as: Int.self) } ?? 0
     }

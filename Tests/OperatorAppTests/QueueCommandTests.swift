@@ -39,6 +39,9 @@ private final class ShrinkingQueue: WorkQueueOperations {
     func pause(_ kinds: [WorkItem.Kind], holder: WorkPause.Holder, seconds: Double?) async throws {}
     func resume(_ kinds: [WorkItem.Kind], holder: WorkPause.Holder) async throws -> [String] { [] }
     func pauses() async throws -> [WorkPause] { held }
+    func hold(_ kinds: [WorkItem.Kind], holder: WorkPause.Holder, seconds: Double) async throws -> WorkHold? { nil }
+    func renew(_ hold: WorkHold, seconds: Double) async throws -> Bool { false }
+    func release(_ hold: WorkHold) async throws -> Bool { false }
 }
 
 @Suite("martlet queue")

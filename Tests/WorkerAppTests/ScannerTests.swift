@@ -76,7 +76,11 @@ private final class Script: Sendable {
             let media = try await uploaded.media.find(uploaded.id)
             #expect(media.state == .rejected && media.rejection == "infected")
             #expect(media.rejectionMessage == Media.infected.message)
-            #expect(try await uploaded.store.size(uploaded.key) == nil && opened.all.isEmpty)
+            #expect(opened.all.isEmpty)
+            let deletions = try await number(
+                db,
+                "SELECT count(*) FROM work_items WHERE kind = 'delete_files' AND payload -> 'keys' ->> 0 LIKE 'up/%'")
+            #expect(deletions == 1)
             let audit = try await db.write.first(
                 """
                 SELECT concat_ws(' ', actor_id = (SELECT owner_id FROM media), action, subject, subject_id,

@@ -116,6 +116,13 @@ import Testing
             let media = try await uploaded.media.find(uploaded.id)
             #expect(media.state == .rejected && media.rejection == "notACV")
             #expect(media.rejectionMessage == Rejection.notACV.sentence)
+            // Its bytes are deleted as all are: a backup may need them yet.
+            #expect(try await uploaded.store.size(uploaded.key) == 3)
+            let queue = PostgresWorkQueue(db: db)
+            let claim = try await queue.claim(worker: "w", kinds: [.deleteFiles], limit: 9, after: WorkPosition())
+            let deletion = try #require(claim.items.first)
+            #expect(claim.items.count == 1)
+            try await DeleteFiles(store: uploaded.store).run(deletion)
             #expect(try await uploaded.store.size(uploaded.key) == nil)
             try await handler(uploaded) { _ in throw WorkFailure.later("not asked") }.run(item(uploaded.id))
         }

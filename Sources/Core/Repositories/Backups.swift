@@ -8,10 +8,11 @@ public protocol DatabaseBackup: Sendable {
     func serverVersion() async throws -> String
     /// Whether nobody has made a table, a view or anything of that kind.
     func isEmpty() async throws -> Bool
-    /// Drops everything in the schema `public`.
-    func clear() async throws
-    /// Rows of each table.
-    func tableCounts() async throws -> [TableCount]
+    /// What goes before and after the script that a dump makes, as one transaction for `psql`.
+    /// - Parameters:
+    ///   - replacing: drop everything in the schema `public` before.
+    ///   - expecting: the transaction fails at its end when a table has not as many rows.
+    func restoring(replacing: Bool, expecting: [TableCount]) -> (begin: String, end: String)
     /// Lets the planner know what came.
     func analyze() async throws
 }

@@ -38,7 +38,8 @@ public protocol MediaRepository: Sendable {
     /// attachment members of a room that has it; a profile picture those who share a room with its owner, and members
     /// of companies the owner applied to.
     func mayRead(_ id: Media.ID, user: User.ID) async throws -> Bool
-    /// What the child found. Writes nothing and returns false when the media is gone or not pending any more.
+    /// What the child found. Writes nothing and returns false when the media is gone or not pending any more. The bytes
+    /// of a rejected one are deleted by a `delete_files` item.
     func finish(_ id: Media.ID, _ result: MediaResult) async throws -> Bool
     /// Changes what was said about it; nil leaves what is there.
     /// - Throws: `notFound`, also for others' media.

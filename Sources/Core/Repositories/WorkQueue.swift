@@ -125,6 +125,7 @@ public protocol WorkQueue: Sendable {
 
 /// What an operator does with the queue.
 public protocol WorkQueueOperations: Sendable {
+    /// An item whose lease has run out counts as ready: nobody runs it.
     func depth() async throws -> [WorkDepth]
     /// Items of one state, or of all but the dead, by id; dead ones the newest first.
     /// - Parameter after: the last id of the page before.
@@ -137,6 +138,13 @@ public protocol WorkQueueOperations: Sendable {
     /// Returns the kinds whose pause by this holder this ends.
     func resume(_ kinds: [WorkItem.Kind], holder: WorkPause.Holder) async throws -> [String]
     func pauses() async throws -> [WorkPause]
+    /// As `pause`, for one program at a time: nil while another one's lasts, which nothing is changed of then.
+    func hold(_ kinds: [WorkItem.Kind], holder: WorkPause.Holder, seconds: Double) async throws -> WorkHold?
+    /// - Returns: false when it has run out or is somebody else's by now; it cannot be had back.
+    func renew(_ hold: WorkHold, seconds: Double) async throws -> Bool
+    /// Ends it, unless it is somebody else's.
+    /// - Returns: whether it has lasted until now.
+    func release(_ hold: WorkHold) async throws -> Bool
     /// Dead letters, the newest first.
     func dead(kind: WorkItem.Kind?, limit: Int, before: Date?) async throws -> [DeadWorkItem]
     /// Puts dead letters back into the queue with all their attempts. Returns how many there were.
@@ -246,6 +254,20 @@ public struct WorkPause: Sendable, Equatable {
         self.holder = holder
         self.since = since
         self.until = until
+    }
+}
+
+/// A pause that its program alone can prolong and end, as long as it lasts.
+public struct WorkHold: Sendable, Equatable {
+    public let holder: WorkPause.Holder
+    public let kinds: [String]
+    /// Of each kind the number that its pause was taken with; whoever takes it next has another one.
+    public let numbers: [Int64]
+
+    public init(holder: WorkPause.Holder, kinds: [String], numbers: [Int64]) {
+        self.holder = holder
+        self.kinds = kinds
+        self.numbers = numbers
     }
 }
 

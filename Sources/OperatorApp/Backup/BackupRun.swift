@@ -8,7 +8,7 @@ import Synchronization
 /// Rows and objects cannot be looked at in one moment. So no object is deleted while this runs: deletions are work, and
 /// their kinds are paused, before the snapshot is taken that both the dump and the list of objects come from. Objects
 /// are never changed, and those that come later are in no row of the snapshot.
-struct BackupRun {
+struct BackupRun: Sendable {
     /// What deletes objects.
     static let deletions: [WorkItem.Kind] = [.deleteFiles, .sweepObjects]
     /// The pause ends by itself after this, when the backup is killed.
@@ -28,15 +28,10 @@ struct BackupRun {
     func perform() async throws -> BackupManifest {
         let version = try await source.serverVersion()
         let tool = try PostgresTool("pg_dump", serverVersion: version, connection: source.toolEnvironment)
-        if let other = try await queue.pauses().first(where: { $0.holder == WorkPause.Holder.backup.rawValue }) {
-            throw BackupError(
-                "another backup is being made since \(other.since.ISO8601Format()), or was killed just now: "
-                    + "its hold ends \(Int(Self.holdSeconds)) s after that")
-        }
-        try folder.begin()
         let progress = ProgressLine(context.terminal)
         defer { progress.clear() }
         var manifest = try await holding {
+            try folder.begin()
             var manifest = try await dump(with: tool, version: version, progress)
             try await saveObjects(&manifest, progress)
             return manifest
@@ -50,39 +45,78 @@ struct BackupRun {
 
     // MARK: No deletions
 
-    /// Runs `body` while nothing is deleted.
-    private func holding<T: Sendable>(_ body: () async throws -> T) async throws -> T {
-        let (queue, sleep) = (queue, context.sleep)
-        let renewed = Mutex(ContinuousClock.now)
-        try await queue.pause(Self.deletions, holder: .backup, seconds: Self.holdSeconds)
-        let renewal = Task {
-            while true {
-                do { try await sleep(Self.renewSeconds) } catch { return }
-                // One that fails is made up for by the next one, as long as the hold lasts.
-                if (try? await queue.pause(Self.deletions, holder: .backup, seconds: Self.holdSeconds)) != nil {
-                    renewed.withLock { $0 = .now }
-                }
-            }
+    /// Runs `body` while nothing is deleted. It is cancelled as soon as that is not certain any more.
+    private func holding<T: Sendable>(_ body: @escaping @Sendable () async throws -> T) async throws -> T {
+        let asked = ContinuousClock.now
+        guard let hold = try await queue.hold(Self.deletions, holder: .backup, seconds: Self.holdSeconds) else {
+            throw try await refusal()
         }
-        defer { renewal.cancel() }
         let result: Result<T, any Error>
         do {
-            try await waitForDeletions()
-            result = .success(try await body())
+            result = .success(try await kept(hold, since: asked, body))
         } catch {
             result = .failure(error)
         }
-        renewal.cancel()
-        let isHeld = renewed.withLock { ContinuousClock.now - $0 < .seconds(Self.holdSeconds) }
-        if case .failure = result {
-            _ = try? await queue.resume(Self.deletions, holder: .backup)
-        } else {
-            _ = try await queue.resume(Self.deletions, holder: .backup)
-            guard isHeld else {
-                throw BackupError("the database was away for too long, so files may have been deleted")
+        guard case .success = result else {
+            // It ends by itself when the database is away now.
+            _ = try? await queue.release(hold)
+            return try result.get()
+        }
+        guard try await queue.release(hold) else { throw Self.lost }
+        return try result.get()
+    }
+
+    private static let lost = BackupError(
+        "the hold on deletions was lost, so files that this backup needs may have been deleted: make it again. "
+            + "Was the database away for long, or this machine asleep?")
+
+    private func refusal() async throws -> BackupError {
+        let other = try await queue.pauses().first { $0.holder == WorkPause.Holder.backup.rawValue }
+        let since = other.map { "since \($0.since.ISO8601Format())" } ?? "at this moment"
+        return BackupError(
+            "another backup is being made \(since), or was killed just now: "
+                + "its hold ends \(Int(Self.holdSeconds)) s after that")
+    }
+
+    private func kept<T: Sendable>(
+        _ hold: WorkHold, since: ContinuousClock.Instant, _ body: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        try await withThrowingTaskGroup(of: T?.self) { group in
+            group.addTask {
+                try await waitForDeletions()
+                return try await body()
+            }
+            group.addTask {
+                try await renew(hold, since: since)
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let value = try await group.next() {
+                if let value { return value }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// Returns when it is cancelled.
+    /// - Throws: when the hold is lost.
+    private func renew(_ hold: WorkHold, since: ContinuousClock.Instant) async throws {
+        var last = since
+        while true {
+            do { try await context.sleep(Self.renewSeconds) } catch { return }
+            let asked = ContinuousClock.now
+            do {
+                guard try await queue.renew(hold, seconds: Self.holdSeconds) else { throw Self.lost }
+                last = asked
+            } catch let error as BackupError {
+                throw error
+            } catch is CancellationError {
+                return
+            } catch {
+                // The database is away; that is made up for by the next time, as long as the hold lasts.
+                guard ContinuousClock.now - last < .seconds(Self.holdSeconds) else { throw Self.lost }
             }
         }
-        return try result.get()
     }
 
     private func waitForDeletions() async throws {
@@ -110,10 +144,12 @@ struct BackupRun {
             try await writeKeys(of: snapshot)
             let written = Atomic<Int>(0)
             let name = snapshot.name
-            manifest.dumpBytes = try await files.run {
-                try tool.dump(snapshot: name, to: folder.file(BackupFolder.dumpName)) { count in
-                    let sum = written.wrappingAdd(count, ordering: .relaxed).newValue
-                    progress.show("database: \(Self.size(Int64(sum))) written")
+            manifest.dumpBytes = try await ToolStop.whenCancelled { stop in
+                try await files.run {
+                    try tool.dump(snapshot: name, to: folder.file(BackupFolder.dumpName), stop: stop) { count in
+                        let sum = written.wrappingAdd(count, ordering: .relaxed).newValue
+                        progress.show("database: \(Self.size(Int64(sum))) written")
+                    }
                 }
             }
             return manifest

@@ -46,17 +46,9 @@ struct PostgresTool: Sendable {
     /// Runs it to its end and gives what `read` makes of each piece of its output. Blocks.
     /// - Throws: its own last words when it fails.
     @discardableResult
-    func run<T>(_ arguments: [String], read: ([UInt8]) throws -> T) throws -> [T] {
-        let complaints = try Complaints()
-        let process = Process()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        process.environment = environment
-        process.standardInput = FileHandle.nullDevice
-        process.standardError = complaints.handle
+    func run<T>(_ arguments: [String], stop: ToolStop? = nil, read: ([UInt8]) throws -> T) throws -> [T] {
         let output = Pipe()
-        process.standardOutput = output
-        do { try process.run() } catch { throw BackupError("\(path) cannot be run") }
+        let child = try begin(arguments, input: FileHandle.nullDevice, output: output, stop: stop)
         var results: [T] = []
         do {
             let descriptor = output.fileHandleForReading.fileDescriptor
@@ -66,15 +58,66 @@ struct PostgresTool: Sendable {
                 results.append(try read(piece))
             }
         } catch {
-            process.terminate()
-            process.waitUntilExit()
+            child.process.terminate()
+            child.process.waitUntilExit()
             throw error
         }
-        process.waitUntilExit()
-        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            throw BackupError("\(path) failed: \(complaints.text)")
-        }
+        try child.end()
         return results
+    }
+
+    /// Runs it and gives it what `write` writes. Blocks.
+    /// - Throws: its own last words when it fails, for then there is nobody to write to; else what `write` throws.
+    func feed(_ arguments: [String], stop: ToolStop, write: (_ send: ([UInt8]) throws -> Void) throws -> Void) throws {
+        let input = Pipe()
+        let child = try begin(arguments, input: input, output: FileHandle.nullDevice, stop: stop)
+        let descriptor = input.fileHandleForWriting.fileDescriptor
+        var failure: (any Error)?
+        var isRead = true
+        do {
+            try write { piece in
+                isRead = false
+                try Disk.write(piece, to: descriptor, path: path)
+                isRead = true
+            }
+        } catch {
+            failure = error
+        }
+        try? input.fileHandleForWriting.close()
+        let words = Result { try child.end() }
+        // Where nobody reads any more, its own words are the reason.
+        if isRead, let failure { throw failure }
+        try words.get()
+        if let failure { throw failure }
+    }
+
+    private struct Child {
+        let path: String
+        let process: Process
+        let complaints: Complaints
+        let stop: ToolStop?
+
+        func end() throws {
+            process.waitUntilExit()
+            if stop?.isStopped == true { throw CancellationError() }
+            guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+                throw BackupError("\(path) failed: \(complaints.text)")
+            }
+        }
+    }
+
+    private func begin(_ arguments: [String], input: Any, output: Any, stop: ToolStop?) throws -> Child {
+        let complaints = try Complaints()
+        let process = Process()
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments
+        process.environment = environment
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = complaints.handle
+        do { try process.run() } catch { throw BackupError("\(path) cannot be run") }
+        stop?.watch(process)
+        return Child(path: path, process: process, complaints: complaints, stop: stop)
     }
 
     /// A file without a name: a pipe would have to be read at the same time as the output.
@@ -99,12 +142,47 @@ struct PostgresTool: Sendable {
     }
 }
 
+/// Ends programs that run for a task when that is cancelled: the thread that waits for them cannot notice.
+final class ToolStop: Sendable {
+    private let state = Mutex((isStopped: false, processes: [Process]()))
+
+    var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    func watch(_ process: Process) {
+        let isStopped = state.withLock { state in
+            state.processes.append(process)
+            return state.isStopped
+        }
+        if isStopped { process.terminate() }
+    }
+
+    private func stop() {
+        let processes = state.withLock { state in
+            state.isStopped = true
+            return state.processes
+        }
+        for process in processes { process.terminate() }
+    }
+
+    static func whenCancelled<T: Sendable>(_ body: (ToolStop) async throws -> T) async throws -> T {
+        let stop = ToolStop()
+        return try await withTaskCancellationHandler {
+            try await body(stop)
+        } onCancel: {
+            stop.stop()
+        }
+    }
+}
+
 extension PostgresTool {
     /// Writes a dump of the snapshot, in pg_dump's custom format. Blocks.
-    func dump(snapshot: String, to path: String, written: @Sendable (Int) -> Void) throws -> Int64 {
+    func dump(
+        snapshot: String, to path: String, stop: ToolStop, written: @Sendable (Int) -> Void
+    ) throws -> Int64 {
         let descriptor = try Disk.create(path)
         defer { close(descriptor) }
-        let pieces = try run(["--format=custom", "--no-owner", "--no-privileges", "--snapshot=\(snapshot)"]) { piece in
+        let arguments = ["--format=custom", "--no-owner", "--no-privileges", "--snapshot=\(snapshot)"]
+        let pieces = try run(arguments, stop: stop) { piece in
             try Disk.write(piece, to: descriptor, path: path)
             written(piece.count)
             return piece.count
@@ -113,13 +191,20 @@ extension PostgresTool {
         return pieces.reduce(0) { $0 + Int64($1) }
     }
 
-    /// Reads a dump into the database, all of it or nothing. Blocks.
-    func restore(from path: String, database: String) throws {
-        try run(
-            [
-                "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--dbname=\(database)",
-                path,
-            ]
-        ) { _ in }
+    /// Looks at whether `pg_restore`, which this is, knows the dump. Blocks.
+    func list(_ path: String) throws { try run(["--list", path]) { _ in } }
+
+    /// Reads a dump into a database, all of it or nothing: what `pg_restore`, which this is, makes of it goes to `psql`
+    /// between the beginning of a transaction and its end. Whichever of the programs dies, the end is missing, and the
+    /// database is as it was. Blocks.
+    func restore(
+        from path: String, by psql: PostgresTool, database: String, script: (begin: String, end: String), stop: ToolStop
+    ) throws {
+        let arguments = ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--dbname=\(database)"]
+        try psql.feed(arguments, stop: stop) { send in
+            try send(Array(script.begin.utf8))
+            try run(["--no-owner", "--no-privileges", "--file=-", path], stop: stop) { try send($0) }
+            try send(Array(script.end.utf8))
+        }
     }
 }

@@ -53,11 +53,14 @@ public struct ProcessUpload: WorkHandler {
         let found: Media
         do { found = try await media.find(id) } catch let error as AppError where error.code == .notFound { return }
         switch found.state {
-        case .ready: return
-        case .rejected: return try await store.delete(found.storageKey)
+        case .ready, .rejected: return
         case .pending: break
         }
         try scanner?.checkReady()
+        try await store.patiently { try await decide(found, item) }
+    }
+
+    private func decide(_ found: Media, _ item: WorkItem) async throws {
         let isThere: Void? = try await store.withLocalFile(found.storageKey) { path in
             // Before anything of ours opens it, and of the very bytes that are opened then.
             if let signature = try await scanner?.signature(in: path, of: found) {
@@ -68,7 +71,7 @@ public struct ProcessUpload: WorkHandler {
         }
         guard isThere != nil else {
             guard item.attempt >= Self.attemptsMax else { throw WorkFailure.later("the object is not in the store") }
-            log.error("an upload is not in the store", ["media": .int(id.value)])
+            log.error("an upload is not in the store", ["media": .int(found.id.value)])
             let (reason, message) = Media.lost
             return try await reject(found, .rejected(reason: reason, message: message), reason: reason)
         }
@@ -145,7 +148,6 @@ public struct ProcessUpload: WorkHandler {
     private func reject(_ media: Media, _ result: MediaResult, reason: String) async throws {
         guard try await self.media.finish(media.id, result) else { return }
         log.info("rejected an upload", ["media": .int(media.id.value), "reason": .string(reason)])
-        try await store.delete(media.storageKey)
     }
 
     private func finish(_ media: Media, _ image: MediaImage, folder: String) async throws {

@@ -9,12 +9,15 @@ public struct DeleteFiles: WorkHandler {
     }
 
     public let kind = WorkItem.Kind.deleteFiles
-    private let store: any ObjectStore
+    private let store: any WorkingStore
 
-    public init(store: any ObjectStore) { self.store = store }
+    public init(store: any WorkingStore) { self.store = store }
 
     public func run(_ item: WorkItem) async throws {
-        for key in try item.decode(Payload.self).keys { try await store.delete(key) }
+        let keys = try item.decode(Payload.self).keys
+        try await store.patiently {
+            for key in keys { try await store.delete(key) }
+        }
     }
 }
 
