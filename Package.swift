@@ -95,7 +95,7 @@ let package = Package(
             ]),
         module(
             "OperatorApp",
-            ["Clamd", "Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit"]),
+            ["Clamd", "Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit", "Transfer"]),
 
         program(
             "martlet-gateway",
@@ -171,7 +171,8 @@ let package = Package(
                 "Clamd", "Core", "CorePostgres", "Crypto", "EventLoop", "MediaStore", "MediaTools", "Postgres",
                 "Resume", "ServiceKit", "TestSupport", "Tracing", "Transfer", "WorkerApp",
             ]),
-        tests("OperatorAppTests", ["Core", "CorePostgres", "JSON", "OperatorApp", "Postgres", "TestSupport"]),
+        tests(
+            "OperatorAppTests", ["Core", "CorePostgres", "JSON", "OperatorApp", "Postgres", "TestSupport", "Transfer"]),
         tests("TidyTests", []),
     ]
 )

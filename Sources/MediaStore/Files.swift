@@ -67,16 +67,23 @@ enum Files {
         return descriptor
     }
 
-    /// Tries whether a file can be written, made durable and removed.
+    /// On a disk that is nearly full a small file still finds room, and no picture does.
+    static let probeBytes = 1 << 20
+
+    /// Tries whether a file can be written, made durable, read and removed.
     static func probe(_ path: String) throws {
         let descriptor = try create(path)
         defer {
             close(descriptor)
             unlink(path)
         }
-        // A page: on a full disk an empty file can still be made.
-        try write([UInt8](repeating: 0, count: 4096), to: descriptor)
+        let content = [UInt8](repeating: 0x4D, count: probeBytes)
+        try write(content, to: descriptor)
         guard fsync(descriptor) == 0 else { throw StoreError.system("fsync") }
+        var found = [UInt8](repeating: 0, count: content.count)
+        guard pread(descriptor, &found, found.count, 0) == found.count, found == content else {
+            throw StoreError.system("read")
+        }
     }
 
     /// Removes files and folders that were last written before `date`. Returns how many went.

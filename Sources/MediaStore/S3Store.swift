@@ -1,4 +1,5 @@
 import Core
+import Crypto
 import EventLoop
 import Foundation
 import ServiceKit
@@ -114,9 +115,23 @@ public struct S3Store: WorkingStore {
     public func probe() async throws {
         // No key of ours begins so.
         let key = root + "tmp/probe"
-        _ = try await put(S3Request("PUT", key), attemptsMax: 1)
-        try await remove(S3Request("DELETE", key), attemptsMax: 1)
+        for _ in 0..<Self.probesMax {
+            let put = S3Request(
+                "PUT", key, body: .bytes(Self.probeContent), sha256: Hex.encode(SHA256.hash(Self.probeContent)))
+            _ = try await self.put(put, attemptsMax: 1)
+            guard let answer = try await ask(S3Request("GET", key), bodyMax: Self.problemBytesMax, attemptsMax: 1)
+            else { continue }
+            guard answer.body == Self.probeContent else {
+                throw StoreError(.unreachable("what was put is not what comes back"))
+            }
+            return try await remove(S3Request("DELETE", key), attemptsMax: 1)
+        }
+        throw StoreError(.unreachable("what was put is not there"))
     }
+
+    /// Another process may be trying too, and remove the object between the two requests of this one.
+    static let probesMax = 3
+    static let probeContent = Array("Martlet tries whether it can write here.\n".utf8)
 
     func path(_ key: String) throws -> String {
         guard ObjectKey.isValid(key), !key.hasPrefix("tmp/"), key != "tmp" else { throw StoreError(.badKey) }

@@ -47,10 +47,6 @@ public struct Operator: Sendable {
     /// Waits for so many seconds. Replaced in tests.
     var sleep: @Sendable (_ seconds: Double) async throws -> Void = { try await Task.sleep(for: .seconds($0)) }
     let connect: @Sendable (_ database: DatabaseSettings) throws -> any OperatorBackend
-    /// What a server says first. Replaced in tests.
-    var greeting: @Sendable (_ host: String, _ port: Int, _ waitsForWords: Bool) async throws -> String = {
-        try await Greeting.ask(host: $0, port: $1, waitsForWords: $2)
-    }
 
     /// - Parameter connect: builds the backend; called once, and only by commands that need the database. It throws
     ///   when the URL is not one.

@@ -48,10 +48,12 @@ public struct SMTPClient: Sendable {
         public let password: String?
         /// What EHLO says.
         public let name: String
+        /// Path of a file with certificates of authorities (PEM) that the server's is checked by; nil: the system's.
+        public let authorities: String?
 
         /// - Parameter url: `smtp://host:port` or `smtps://host:port`; a user and password may stand in it, and
         ///   `?starttls=required` after it.
-        public init?(url: String, name: String = "localhost") {
+        public init?(url: String, name: String = "localhost", authorities: String? = nil) {
             guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
                 scheme == "smtp" || scheme == "smtps", let host = parts.host, !host.isEmpty,
                 parts.path.isEmpty || parts.path == "/", SMTPClient.isWord(name)
@@ -70,6 +72,7 @@ public struct SMTPClient: Sendable {
             }
             self.url = url
             self.name = name
+            self.authorities = authorities
             username = parts.user
             password = parts.password
         }
@@ -106,17 +109,39 @@ public struct SMTPClient: Sendable {
         }
     }
 
-    private func prepare(_ handle: CurlHandle, from: String, to: String, message: [UInt8]) {
+    /// Greets the server as for a mail, with TLS and the password as they are configured, and sends none.
+    /// - Throws: `SMTPFault`.
+    public func probe() async throws {
+        try await offload.run { [self] in
+            try handles.with { handle in
+                connect(handle)
+                handle.set(CURLOPT_CUSTOMREQUEST, "NOOP")
+                handle.set(CURLOPT_NOBODY, 1)
+                // Some servers say more than a line.
+                handle.receiveBytes(max: Self.lineBytesMax * 10)
+                let code = handle.perform()
+                if let fault = SMTPFault(code, text: handle.message(code)) { throw fault }
+            }
+        }
+    }
+
+    /// What every transfer begins with.
+    private func connect(_ handle: CurlHandle) {
         handle.set(CURLOPT_URL, configuration.url)
         handle.set(CURLOPT_PROTOCOLS_STR, "smtp,smtps")
         handle.set(CURLOPT_CONNECTTIMEOUT, Self.connectSecondsMax)
         handle.set(CURLOPT_TIMEOUT, sendSecondsMax)
         handle.set(CURLOPT_MAXAGE_CONN, Self.idleSecondsMax)
+        if let authorities = configuration.authorities { handle.set(CURLOPT_CAINFO, authorities) }
         if configuration.security == .startTLS { handle.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue)) }
         if let username = configuration.username, let password = configuration.password {
             handle.set(CURLOPT_USERNAME, username)
             handle.set(CURLOPT_PASSWORD, password)
         }
+    }
+
+    private func prepare(_ handle: CurlHandle, from: String, to: String, message: [UInt8]) {
+        connect(handle)
         handle.set(CURLOPT_MAIL_FROM, "<\(from)>")
         handle.set(CURLOPT_MAIL_RCPT, ["<\(to)>"])
         handle.set(CURLOPT_UPLOAD, 1)

@@ -85,7 +85,11 @@ public struct WorkerConfiguration: Sendable {
     /// The URL may hold a password, so it is not shown.
     private static func smtp(_ environment: inout Environment) -> SMTPClient.Configuration? {
         guard let url = environment.value("MARTLET_SMTP_URL") else { return nil }
-        guard let configuration = SMTPClient.Configuration(url: url) else {
+        let authorities = environment.value("MARTLET_SMTP_CA")
+        if let authorities, !FileManager.default.isReadableFile(atPath: authorities) {
+            environment.mistake("MARTLET_SMTP_CA names \(authorities), which cannot be read")
+        }
+        guard let configuration = SMTPClient.Configuration(url: url, authorities: authorities) else {
             environment.mistake(
                 "MARTLET_SMTP_URL must be like smtp://user:password@mail.example.org:587?starttls=required")
             return nil

@@ -1,3 +1,4 @@
+import ChatApp
 import Core
 import Postgres
 import ServiceKit
@@ -19,6 +20,14 @@ enum Startup {
                 try await context.clock.sleep(seconds: retrySeconds)
             }
         }
+    }
+
+    /// With values whose rules the modules know that use them: told together with all other mistakes.
+    static func configuration(_ environment: inout Environment) throws -> ChatConfiguration {
+        for name in ["MARTLET_DATABASE_URL", "MARTLET_DATABASE_DIRECT_URL"] {
+            environment.verify(name) { _ = try PostgresConfiguration(url: $0) }
+        }
+        return try ChatConfiguration(&environment)
     }
 
     static func database(_ settings: DatabaseSettings) throws -> PostgresConfiguration {

@@ -4,6 +4,13 @@ import ServiceKit
 
 /// What `main` needs besides wiring.
 enum Startup {
+    /// Values whose rules the modules know that use them: told together with all other mistakes.
+    static func verify(_ environment: inout Environment) {
+        for name in ["MARTLET_DATABASE_URL", "MARTLET_DATABASE_DIRECT_URL"] {
+            environment.verify(name) { _ = try PostgresConfiguration(url: $0) }
+        }
+    }
+
     static func database(_ settings: DatabaseSettings) throws -> PostgresConfiguration {
         try PostgresConfiguration(
             url: settings.url.value, directURL: settings.directURL?.value, isPooled: settings.isPooled)

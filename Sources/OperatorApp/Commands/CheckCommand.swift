@@ -1,10 +1,9 @@
 import Clamd
 import Core
-import EventLoop
+import Crypto
 import Foundation
-import Glibc
-import MediaStore
 import ServiceKit
+import Transfer
 
 /// Looks at everything the services need, and says all that is wrong at once, each with its remedy.
 enum CheckCommand: Command {
@@ -25,7 +24,7 @@ enum CheckCommand: Command {
         ]
         findings += await database(arguments, context)
         findings.append(await StoreCheck.look(context.environment))
-        findings.append(await MailCheck.look(context))
+        findings.append(await MailCheck.look(context.environment))
         findings.append(await ScannerCheck.look(context.environment))
         Finding.tell(findings, on: context.terminal, asJSON: arguments.has("--json"))
         if !mistakes.isEmpty { return Operator.Status.configuration }
@@ -36,12 +35,31 @@ enum CheckCommand: Command {
     static func mistakes(_ environment: [String: String]) -> [String] {
         var settings = Environment(environment)
         _ = DatabaseSettings(&settings)
+        for name in ["MARTLET_DATABASE_URL", "MARTLET_DATABASE_DIRECT_URL"] {
+            guard let scheme = settings.value(name)?.firstRange(of: "://") else { continue }
+            let word = settings.value(name)?[..<scheme.lowerBound] ?? ""
+            // What else may be wrong is found when it is used; it is not shown, for its password.
+            if !["postgres", "postgresql"].contains(word) {
+                settings.mistake("\(name) must be like postgres://user:password@host:port/database")
+            }
+        }
         _ = settings.webURL("MARTLET_PUBLIC_URL", default: "http://127.0.0.1:8080")
         for name in ["MARTLET_RESET_URL", "MARTLET_CONFIRMED_URL"] where settings.value(name) != nil {
             _ = settings.webURL(name)
         }
-        if let text = settings.value("MARTLET_SMTP_URL"), MailCheck.server(text) == nil {
-            settings.mistake("MARTLET_SMTP_URL must be smtp://HOST:PORT or smtps://HOST:PORT")
+        if let text = settings.value("MARTLET_SMTP_URL"), SMTPClient.Configuration(url: text) == nil {
+            // It may hold a password, so it is not shown.
+            settings.mistake(
+                "MARTLET_SMTP_URL must be like smtp://user:password@mail.example.org:587?starttls=required")
+        }
+        if let path = settings.value("MARTLET_SMTP_CA"), !FileManager.default.isReadableFile(atPath: path) {
+            settings.mistake("MARTLET_SMTP_CA names \(path), which cannot be read")
+        }
+        if let sender = settings.value("MARTLET_MAIL_FROM"), MailMessage.Mailbox(sender) == nil {
+            settings.mistake("MARTLET_MAIL_FROM is \"\(sender)\"; it must be like Martlet <jobs@example.org>")
+        }
+        for name in ["MARTLET_SECRET", "MARTLET_SECRET_FORMER"] where settings.value(name) != nil {
+            _ = settings.secret(name, bytesMin: SigningKeys.keyBytesMin)
         }
         settings.verify("MARTLET_CLAMD") { _ = try ClamdAddress($0) }
         do { try settings.check() } catch { return error.mistakes }

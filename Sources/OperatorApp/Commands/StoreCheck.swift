@@ -4,7 +4,7 @@ import Glibc
 import MediaStore
 import ServiceKit
 
-/// Writes and removes a small object in the store, as the services will.
+/// Writes a small object to the store, reads it and removes it, as the services will.
 enum StoreCheck {
     static func look(_ environment: [String: String]) async -> Finding {
         var settings = Environment(environment)
@@ -47,36 +47,5 @@ enum StoreCheck {
         if detail.contains(String(cString: strerror(ENOSPC))) { return "the disk is full: make room" }
         if detail.contains(String(cString: strerror(EROFS))) { return "mount it for writing" }
         return isBucket ? "look at MARTLET_STORE, its endpoint, region and keys" : "look at the folder of MARTLET_STORE"
-    }
-}
-
-/// Asks whether a mail server answers as one.
-enum MailCheck {
-    static func server(_ text: String) -> (host: String, port: Int, isImplicitTLS: Bool)? {
-        guard let parts = URLComponents(string: text), let host = parts.host, !host.isEmpty else { return nil }
-        switch parts.scheme {
-        case "smtp": return (host, parts.port ?? 25, false)
-        case "smtps": return (host, parts.port ?? 465, true)
-        default: return nil
-        }
-    }
-
-    static func look(_ context: Operator) async -> Finding {
-        var settings = Environment(context.environment)
-        guard let text = settings.value("MARTLET_SMTP_URL"), let server = server(text) else {
-            return Finding("mail", .off, "MARTLET_SMTP_URL is not set")
-        }
-        let address = "\(server.host):\(server.port)"
-        let remedy = "mails wait in the queue meanwhile; is the mail server up, and MARTLET_SMTP_URL right?"
-        do {
-            // With TLS from the start the server says nothing before the handshake; that it accepts is enough.
-            let greeting = try await context.greeting(server.host, server.port, !server.isImplicitTLS)
-            guard server.isImplicitTLS || greeting.hasPrefix("220") else {
-                return Finding("mail", .bad, "\(address) does not greet as a mail server", remedy: remedy)
-            }
-            return Finding("mail", .good, address)
-        } catch {
-            return Finding("mail", .bad, "\(address): \(Operator.explain(error))", remedy: remedy)
-        }
     }
 }
