@@ -111,12 +111,14 @@ public enum WorkerService {
                 runningMax: upkeepAtOnceMax,
                 batchMax: upkeepAtOnceMax),
         ]
-        if let smtp = configuration.smtp {
-            handlers.append(mailHandler(parts, smtp: smtp, configuration: configuration, context: context))
+        let mailServer = configuration.smtp.map { watch($0, context) }
+        if let smtp = configuration.smtp, let mailServer {
+            handlers.append(
+                mailHandler(parts, smtp: smtp, mailServer, configuration: configuration, context: context))
             let most = configuration.mailsAtOnce
             lanes.append(WorkLane(name: "mail", kinds: [.sendMail], runningMax: most, batchMax: most))
             handlers.append(
-                accountMailHandler(parts, smtp: smtp, configuration: configuration, context: context))
+                accountMailHandler(parts, smtp: smtp, mailServer, configuration: configuration, context: context))
             lanes.append(
                 WorkLane(
                     name: "account-mail", kinds: [.sendAccountMail], runningMax: accountMailsAtOnceMax,
@@ -129,8 +131,39 @@ public enum WorkerService {
         context.health.require("queue") { worker.problem }
         let backlog = BacklogMetrics(queue: parts.queue, clock: context.clock, log: log)
         context.metrics.collect { await backlog.families() }
-        return service(worker, parts, scanner: scanner, configuration: configuration, context: context)
+        let watches = Watches(scanner: scanner, mailServer: mailServer)
+        return service(worker, parts, watches, configuration: configuration, context: context)
     }
+
+    /// What looks after programs that work needs.
+    private struct Watches: Sendable {
+        let scanner: UploadScanner?
+        let mailServer: MailServer?
+
+        func start(_ log: Log) {
+            if mailServer == nil { log.warning("mail is off: MARTLET_SMTP_URL is not set, and mails wait") }
+            if scanner == nil { log.info("uploads are not scanned: MARTLET_CLAMD is not set") }
+            scanner?.start()
+            mailServer?.start()
+        }
+
+        func stop() {
+            scanner?.stop()
+            mailServer?.stop()
+        }
+    }
+
+    private static func watch(_ smtp: SMTPClient.Configuration, _ context: ServiceContext) -> MailServer {
+        // A server that hangs holds threads, so the greetings have one of their own, and one may wait for it.
+        let pool = OffloadPool(name: "smtp-probe", threads: 1, queueMax: 1)
+        let client = SMTPClient(smtp, offload: pool, connectionsMax: 1, sendSecondsMax: mailProbeSecondsMax)
+        return MailServer(
+            probe: { try await client.probe() }, health: context.health, metrics: context.metrics,
+            clock: context.clock, log: context.log)
+    }
+
+    /// Of a greeting: the time that a server has for each of its first words is much shorter in practice.
+    private static let mailProbeSecondsMax = 15
 
     private static func scanner(_ configuration: WorkerConfiguration, _ context: ServiceContext) -> UploadScanner? {
         guard let address = configuration.clamd else { return nil }
@@ -145,7 +178,8 @@ public enum WorkerService {
     }
 
     private static func mailHandler(
-        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, context: ServiceContext
+        _ parts: Parts, smtp: SMTPClient.Configuration, _ server: MailServer, configuration: WorkerConfiguration,
+        context: ServiceContext
     ) -> SendMail {
         // A server that hangs holds threads, so they are mail's own.
         let pool = OffloadPool(name: "smtp", threads: configuration.mailsAtOnce, queueMax: configuration.mailsAtOnce)
@@ -155,13 +189,15 @@ public enum WorkerService {
             tokens: UnsubscribeToken(keys: configuration.keys))
         return SendMail(
             mails: parts.mails, writer: writer, from: configuration.from, log: context.log,
-            send: Measured.mail(context.metrics, kind: "alert", clock: context.clock) { from, to, message in
-                try await client.send(from: from, to: to, message: message)
-            })
+            send: server.guarding(
+                Measured.mail(context.metrics, kind: "alert", clock: context.clock) { from, to, message in
+                    try await client.send(from: from, to: to, message: message)
+                }))
     }
 
     private static func accountMailHandler(
-        _ parts: Parts, smtp: SMTPClient.Configuration, configuration: WorkerConfiguration, context: ServiceContext
+        _ parts: Parts, smtp: SMTPClient.Configuration, _ server: MailServer, configuration: WorkerConfiguration,
+        context: ServiceContext
     ) -> SendAccountMail {
         let pool = OffloadPool(
             name: "smtp-account", threads: accountMailsAtOnceMax, queueMax: accountMailsAtOnceMax)
@@ -172,9 +208,10 @@ public enum WorkerService {
         return SendAccountMail(
             mails: parts.accountMails, writer: writer, from: configuration.from, clock: context.clock,
             log: context.log,
-            send: Measured.mail(context.metrics, kind: "account", clock: context.clock) { from, to, message in
-                try await client.send(from: from, to: to, message: message)
-            })
+            send: server.guarding(
+                Measured.mail(context.metrics, kind: "account", clock: context.clock) { from, to, message in
+                    try await client.send(from: from, to: to, message: message)
+                }))
     }
 
     private static func schedules(_ parts: Parts) -> [WorkSchedule] {
@@ -189,17 +226,13 @@ public enum WorkerService {
     }
 
     private static func service(
-        _ worker: Worker, _ parts: Parts, scanner: UploadScanner?, configuration: WorkerConfiguration,
+        _ worker: Worker, _ parts: Parts, _ watches: Watches, configuration: WorkerConfiguration,
         context: ServiceContext
     ) -> Service {
         let listening = Listening()
         return Service(
             start: {
-                if configuration.smtp == nil {
-                    context.log.warning("mail is off: MARTLET_SMTP_URL is not set, and mails wait")
-                }
-                if scanner == nil { context.log.info("uploads are not scanned: MARTLET_CLAMD is not set") }
-                scanner?.start()
+                watches.start(context.log)
                 await worker.start()
                 guard configuration.database.notify else { return }
                 listening.begin {
@@ -217,7 +250,7 @@ public enum WorkerService {
             },
             stop: { grace in
                 await worker.stop(graceSeconds: Double(grace))
-                scanner?.stop()
+                watches.stop()
                 await listening.end()
                 await parts.children.shutdown()
                 await parts.close()

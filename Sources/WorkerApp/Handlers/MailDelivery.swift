@@ -6,15 +6,15 @@ import Transfer
 struct MailDelivery: Sendable {
     let from: MailMessage.Mailbox
     let log: Log
-    /// As `SMTPClient.send`.
+    /// As `SMTPClient.send`; may throw `WorkFailure.waiting`.
     let send: @Sendable (_ from: String, _ to: String, _ message: [UInt8]) async throws -> Void
 
     /// - Parameters:
     ///   - write: makes the message, for a recipient that SMTP takes.
     ///   - suppress: called with the reason when the address takes no mail, now and in future.
     /// - Returns: whether it was sent.
-    /// - Throws: `WorkFailure.permanent` for a message that the server refuses, `SMTPError` when it is to be tried
-    ///   again.
+    /// - Throws: `WorkFailure.permanent` for a message that the server refuses, `.waiting` while it is away,
+    ///   `SMTPError` when it is to be tried again.
     func deliver(
         to address: String, id: Int64, write: (MailMessage.Mailbox) throws -> MailMessage,
         suppress: (_ reason: String) async throws -> Void
