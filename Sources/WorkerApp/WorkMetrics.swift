@@ -70,6 +70,7 @@ final class BacklogMetrics: Sendable {
     private let clock: any ServiceClock
     private let log: Log
     private let known = Mutex<Known?>(nil)
+    private let isAsking = Atomic(false)
 
     init(queue: any WorkQueue, clock: any ServiceClock, log: Log) {
         self.queue = queue
@@ -88,21 +89,26 @@ final class BacklogMetrics: Sendable {
         return Self.families(parts)
     }
 
+    /// Nil when there is no answer in time. A query that a silent database keeps cannot be called back: it is left to
+    /// its own end, and nobody asks again before.
     private func read() async -> [WorkBacklog]? {
-        await withTaskGroup(of: [WorkBacklog]?.self) { group in
-            group.addTask { [queue, log] in
-                do { return try await queue.backlog() } catch {
-                    log.debug("the backlog is not known", ["error": .string("\(error)")])
-                    return nil
-                }
+        guard !isAsking.exchange(true, ordering: .acquiringAndReleasing) else { return nil }
+        let answer = FirstAnswer()
+        let asking = Task { [self] in
+            do { answer.give(try await queue.backlog()) } catch {
+                log.debug("the backlog is not known", ["error": .string("\(error)")])
+                answer.give(nil)
             }
-            group.addTask { [clock] in
-                do { try await clock.sleep(seconds: Self.waitSecondsMax) } catch { return nil }
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
+            isAsking.store(false, ordering: .releasing)
         }
+        let waiting = Task { [clock] in
+            do { try await clock.sleep(seconds: Self.waitSecondsMax) } catch { return }
+            asking.cancel()
+            answer.give(nil)
+        }
+        let parts = await answer.value()
+        waiting.cancel()
+        return parts
     }
 
     private static func families(_ parts: [WorkBacklog]) -> [MetricFamily] {
@@ -120,6 +126,44 @@ final class BacklogMetrics: Sendable {
             oldest.add(own.first { $0.state == .ready }?.oldestSeconds ?? 0, ["kind": kind.rawValue])
         }
         return [items, oldest]
+    }
+}
+
+/// What comes first of an answer and the end of the time for it; the rest is of no interest.
+private final class FirstAnswer: Sendable {
+    private enum State {
+        case open
+        case waiting(CheckedContinuation<[WorkBacklog]?, Never>)
+        case given([WorkBacklog]?)
+    }
+
+    private let state = Mutex(State.open)
+
+    func give(_ parts: [WorkBacklog]?) {
+        let waiter: CheckedContinuation<[WorkBacklog]?, Never>? = state.withLock { state in
+            switch state {
+            case .open:
+                state = .given(parts)
+                return nil
+            case .waiting(let waiter):
+                state = .given(parts)
+                return waiter
+            case .given: return nil
+            }
+        }
+        waiter?.resume(returning: parts)
+    }
+
+    /// Once.
+    func value() async -> [WorkBacklog]? {
+        await withCheckedContinuation { continuation in
+            let given: [WorkBacklog]?? = state.withLock { state in
+                if case .given(let parts) = state { return .some(parts) }
+                state = .waiting(continuation)
+                return nil
+            }
+            if let given { continuation.resume(returning: given) }
+        }
     }
 }
 

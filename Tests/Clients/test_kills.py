@@ -220,7 +220,7 @@ def test_mail_waits_for_a_mail_server_that_is_away(
     representative.publish(f"Engineer {word}")
 
     def tried() -> str:
-        return stack.sql("SELECT 1 FROM work_items WHERE attempts > 0 AND kind LIKE '%mail%' LIMIT 1")
+        return stack.sql("SELECT 1 FROM work_items WHERE postponed > 0 AND kind LIKE '%mail%' LIMIT 1")
 
     until(tried, "the worker has tried in vain", 30)
     stack.mail.restart()

@@ -42,6 +42,23 @@ import Testing
         #expect(cursor.begin(bound: 70, at: 0.2) == WorkPosition(tx: 60, id: 0))
     }
 
+    @Test("made anew while a claim is under way, it begins at the beginning whatever that claim got")
+    func madeAnew() {
+        for found in [
+            claim(0), claim(3, last: WorkPosition(tx: 40, id: 3)), claim(10, last: WorkPosition(tx: 45, id: 9)),
+        ] {
+            var cursor = WorkCursor(at: 0)
+            _ = cursor.begin(bound: 50, at: 0)
+            cursor.end(claim(0), limit: 10, at: 0)
+            _ = cursor.begin(bound: 60, at: 0.1)
+            // A pause has ended, and the claim may have passed by what was paused.
+            cursor = WorkCursor(at: 0.2)
+            cursor.end(found, limit: 10, at: 0.3)
+            #expect(cursor.needsBound(at: 0.3))
+            #expect(cursor.begin(bound: 70, at: 0.3) == WorkPosition())
+        }
+    }
+
     @Test("now and then it reads everything, and the more seldom the longer that takes")
     func fullScan() {
         var cursor = WorkCursor(at: 0)

@@ -68,6 +68,32 @@ struct WorkerMetricsTests {
         }
     }
 
+    @Test("a database that is silent keeps nobody waiting for the rest; one question is on its way at a time")
+    func silent() async throws {
+        try await withTestDatabase { db, test in
+            let queue = PostgresWorkQueue(db: db, notify: false)
+            let (clock, metrics) = (ManualClock(), Metrics())
+            let backlog = BacklogMetrics(queue: queue, clock: clock, log: .silent)
+            metrics.collect { await backlog.families() }
+            try await db.transaction { transaction in
+                try await transaction.execute("LOCK TABLE work_items IN ACCESS EXCLUSIVE MODE")
+                let page = Task { await metrics.page() }
+                try await eventually { clock.sleepers == 1 }
+                let waiting = """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event_type = 'Lock'
+                    """
+                try await eventually { try await test.run(waiting)[0][0] == "1" }
+                clock.advance(seconds: BacklogMetrics.waitSecondsMax)
+                // The lock is still there, so the question has no answer yet.
+                #expect(await page.value == "")
+                #expect(await metrics.page() == "")
+                #expect(try await test.run(waiting)[0][0] == "1")
+            }
+            try await eventually { await metrics.page().contains("martlet_work_items") }
+        }
+    }
+
     @Test("what a child made of a file, and what a mail server said, is counted and passed on as it was")
     func wrapped() async throws {
         let metrics = Metrics()
