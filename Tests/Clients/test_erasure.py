@@ -130,6 +130,39 @@ def test_nothing_of_somebody_is_left_and_the_other_side_goes_on(
     assert "nothing to erase" in again
 
 
+def test_an_erasure_that_is_killed_has_done_nothing_but_the_block_and_is_done_anew(
+    stack: Stack, representative: Person, chat: Callable[..., Chat]
+) -> None:
+    canary = Canary(stack, representative)
+    somebody = canary.person
+    canary.talk(chat(somebody, 0))
+    until(canary.settled, "the files have been looked at")
+    program = [str(stack.binaries / "martlet"), "user", "erase", f"id:{somebody.id}", "--yes"]
+    stuck = (
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'martlet-operator/leased' "
+        f"AND datname = '{stack.database}' AND wait_event_type = 'Lock'")
+    blocker = subprocess.Popen(
+        ["psql", "-X", "-q", "-c", "BEGIN", "-c", "LOCK TABLE mail_suppressions IN ACCESS EXCLUSIVE MODE", "-c",
+         "SELECT pg_sleep(60)", f"{stack.server_url.rpartition('/')[0]}/{stack.database}"])
+    try:
+        child = subprocess.Popen(
+            program, env={**os.environ, **stack.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: stack.sql(stuck) == "1", "it is in the middle")
+        child.kill()
+        child.wait(10)
+    finally:
+        stack.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'mail_suppressions'::regclass "
+            "AND mode = 'AccessExclusiveLock' AND granted")
+        blocker.wait(10)
+    until(lambda: stack.sql(stuck) == "0", "the server has noticed")
+    assert stack.sql(f"SELECT username, blocked FROM users WHERE id = {somebody.id}") == f"{somebody.username}\tt"
+    assert set(canary.words.values()) <= set(canary.left()), "all or nothing"
+    done = subprocess.run(program, env={**os.environ, **stack.environment}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    until(lambda: not any(words != canary.words["q"] for words in canary.left()), "nothing is left")
+
+
 def test_an_upload_that_is_under_way_ends_with_nothing(stack: Stack, person: Callable[[str], Person]) -> None:
     """Its request was let in before; the bytes are still coming when its owner is erased."""
     slow = person("slow")
