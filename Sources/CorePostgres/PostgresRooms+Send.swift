@@ -221,6 +221,7 @@ extension PostgresRooms {
 
     /// After the insert, and only where something is to be deleted: of a text whose deletion is stored nothing stays,
     /// in its edits neither, and the addresses of its file that were given out are worthless. Done twice does no harm.
+    /// By keys, never by ctid: that is a row's name in its partition only.
     private static func empty(_ deletions: [Message.Draft]) -> SQL {
         """
         WITH targets AS MATERIALIZED (
@@ -230,23 +231,22 @@ extension PostgresRooms {
               AND d.kind = 'delete') AS seq
           FROM unnest(\(deletions.map(\.roomID))::bigint[], \(deletions.map(\.senderID))::bigint[],
                       \(deletions.map(\.clientID))::text[]) AS t (room_id, sender_id, client_id)
-        ), full_rows AS MATERIALIZED (
-          SELECT m.place, m.media_id FROM targets t CROSS JOIN LATERAL (
-            SELECT n.ctid AS place, n.media_id FROM messages n
-            WHERE n.room_id = t.room_id AND n.seq = t.seq AND (n.body <> '' OR n.media_id IS NOT NULL)
-            UNION ALL
-            SELECT e.ctid, e.media_id FROM messages e
-            WHERE e.room_id = t.room_id AND e.target_seq = t.seq AND e.body <> '' LIMIT \(emptiedMax)) m
         ), revoked AS (
-          UPDATE media SET url_generation = url_generation + 1
-          WHERE id = ANY (ARRAY(SELECT media_id FROM full_rows WHERE media_id IS NOT NULL))
+          UPDATE media SET url_generation = url_generation + 1 WHERE id = ANY (ARRAY(
+            SELECT f.media_id FROM targets t CROSS JOIN LATERAL (
+              SELECT n.media_id FROM messages n
+              WHERE n.room_id = t.room_id AND n.seq = t.seq
+              UNION ALL
+              SELECT e.media_id FROM messages e
+              WHERE e.room_id = t.room_id AND e.target_seq = t.seq AND e.body <> '') f))
+        ), emptied AS (
+          UPDATE messages e SET body = '', media_id = NULL FROM targets t
+          WHERE e.room_id = t.room_id AND e.target_seq = t.seq AND e.body <> ''
         )
-        UPDATE messages SET body = '', media_id = NULL WHERE ctid = ANY (ARRAY(SELECT place FROM full_rows))
+        UPDATE messages n SET body = '', media_id = NULL FROM targets t
+        WHERE n.room_id = t.room_id AND n.seq = t.seq AND (n.body <> '' OR n.media_id IS NOT NULL)
         """
     }
-
-    /// A text, its edits, and those of a batch that came past their limit together.
-    private static let emptiedMax = 1 + Message.editsMax + sendMax
 
     private static let newOutcome: @Sendable (Row) throws -> Message.Outcome = { row in
         guard let seq = try row.get(0, as: Int64?.self) else { return .forbidden }
