@@ -126,7 +126,7 @@ extension PostgresRooms {
                           WHERE o.room_id = a.id AND o.kind IN ('text', 'system')
                           ORDER BY o.seq DESC LIMIT \(limitPerRoom + 1)) n
                     \(Self.newestChange)) p) m ON m.number <= \(limitPerRoom) AND m.before < \(bytesPerRoom)
-                WHERE a.id = ANY (\(rooms)::bigint[])
+                WHERE a.id = ANY ((SELECT \(rooms)::bigint[])::bigint[])
                 ORDER BY a.id, m.seq
                 """
             ) { row in
@@ -158,7 +158,7 @@ extension PostgresRooms {
                     WHERE n.kind = 'text' AND n.sender_id <> \(user) AND (n.body <> '' OR n.media_id IS NOT NULL)
                     LIMIT \(Room.unreadMax)) counted)
                 FROM room_members rm
-                WHERE rm.user_id = \(user) AND rm.room_id = ANY (\(rooms)::bigint[])
+                WHERE rm.user_id = \(user) AND rm.room_id = ANY ((SELECT \(rooms)::bigint[])::bigint[])
                 """
             ) { row in (try row.get(0, as: Room.ID.self), Int(try row.get(1, as: Int64.self))) }
         }

@@ -18,7 +18,7 @@ extension PostgresRooms {
                   WHERE o.wire_name IS NOT NULL AND o.id = ANY (ARRAY(
                     SELECT rm.room_id FROM room_members rm
                     WHERE rm.user_id = u.id ORDER BY rm.room_id DESC LIMIT \(limitPerUser)))) r ON true
-                WHERE u.id = ANY (\(users.map(\.value))::bigint[]) AND NOT u.blocked
+                WHERE u.id = ANY ((SELECT \(users.map(\.value))::bigint[])::bigint[]) AND NOT u.blocked
                 ORDER BY u.id, active_at DESC, r.id DESC
                 """
             ) { row in
