@@ -90,11 +90,14 @@ struct LimitsTests {
         }
     }
 
+    /// Those of the tables, and of the domains that their columns are of.
     private func checks(_ database: TestDatabase) async throws -> [(name: String, text: String)] {
-        try await database.run(
+        let tables = "ANY ('{\(Self.tables.joined(separator: ","))}')"
+        return try await database.run(
             """
             SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
-            WHERE contype = 'c' AND conrelid::regclass::text = ANY ('{\(Self.tables.joined(separator: ","))}')
+            WHERE contype = 'c' AND (conrelid::regclass::text = \(tables) OR contypid IN (
+              SELECT atttypid FROM pg_attribute WHERE attrelid::regclass::text = \(tables)))
             """
         ).map { (name: $0[0]!, text: $0[1]!) }
     }

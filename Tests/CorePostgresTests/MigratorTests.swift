@@ -46,7 +46,9 @@ struct MigratorTests {
             let left = try await database.run(
                 """
                 SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE n.nspname = 'public' AND relkind IN ('r', 'S', 'v') AND relname !~ '^schema_migration'
+                WHERE n.nspname = 'public' AND relkind IN ('r', 'p', 'S', 'v') AND relname !~ '^schema_migration'
+                UNION ALL SELECT typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+                WHERE n.nspname = 'public' AND typtype = 'd'
                 UNION ALL SELECT proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
                 WHERE n.nspname = 'public' AND NOT EXISTS (
                   SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')

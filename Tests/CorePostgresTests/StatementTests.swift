@@ -63,11 +63,13 @@ struct StatementTests {
             "PostgresMedia+Delete.swift", "MediaStatements.swift", "PostgresRooms+Lists.swift",
             "PostgresRooms+History.swift", "PostgresRooms+Send.swift", "PostgresRooms.swift",
             "PostgresAccounts.swift", "PostgresAccountMails.swift", "AccountStatements.swift", "PostgresPresence.swift",
+            "PostgresAlerts+Matching.swift",
         ]
         let scan = try StatementScan(folder: Self.folder)
         let big =
             "users|sessions|session_refresh_tokens|media|media_variants|company_members|job_postings|applications"
-            + "|application_events|rooms|room_members|messages|account_mails|account_tokens|presence_changes"
+            + "|application_events|rooms|room_members|account_mails|account_tokens|presence_changes"
+            + "|messages(?:_\\d+)?|alert_deliveries(?:_\\d+)?"
         try await withTestDatabase { _, database in
             try await database.run(Self.fill)
             // The total of the public list is counted, up to a bound, and is the one statement that is not by key.
@@ -111,7 +113,10 @@ struct StatementTests {
         INSERT INTO rooms (application_id) SELECT i FROM generate_series(1, 5000) i;
         INSERT INTO room_members (room_id, user_id) SELECT i, i FROM generate_series(1, 5000) i;
         INSERT INTO presence_changes (tx, user_ids) SELECT (i::text)::xid8, ARRAY[i] FROM generate_series(1, 5000) i;
-        INSERT INTO messages (room_id, seq, sender_id, body) SELECT i, 1, i, 'hello' FROM generate_series(1, 5000) i;
+        INSERT INTO messages (room_id, seq, sender_id, body)
+          SELECT i, s, i, 'hello' FROM generate_series(1, 5000) i, generate_series(1, 20) s;
+        INSERT INTO alert_deliveries (alert_id, posting_id, pending)
+          SELECT i / 10, i, i % 10 = 0 FROM generate_series(1, 50000) i;
         INSERT INTO account_mails (message_id, kind, user_id, address, created_at, expires_at)
           SELECT i || '@example.org', 'reset', nullif(i % 2, 0) * i, 'user' || i || '@example.org', now(), now()
           FROM generate_series(1, 5000) i;
