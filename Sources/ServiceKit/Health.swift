@@ -9,6 +9,7 @@ public final class Health: Sendable {
     private let starting = Atomic<Bool>(false)
     private let stopping = Atomic<Bool>(false)
     private let wasReady = Atomic<Bool>(false)
+    private let openings = Mutex<[@Sendable () -> Void]>([])
 
     public init() {}
 
@@ -27,8 +28,19 @@ public final class Health: Sendable {
         mentions.withLock { $0 }.compactMap { name, check in check().map { (name, $0) } }
     }
 
+    /// Called once the configuration is known to be right: what looks after a check begins then, and not before.
+    public func whenStarting(_ body: @escaping @Sendable () -> Void) { openings.withLock { $0.append(body) } }
+
     /// Whether the process is still on its way to listening: until then it is not ready, whatever else holds.
-    func setStarting(_ isStarting: Bool) { starting.store(isStarting, ordering: .relaxed) }
+    func setStarting(_ isStarting: Bool) {
+        starting.store(isStarting, ordering: .relaxed)
+        guard isStarting else { return }
+        let bodies = openings.withLock { openings in
+            defer { openings = [] }
+            return openings
+        }
+        for body in bodies { body() }
+    }
 
     /// From now on not ready: the process is on its way out.
     public func stop() { stopping.store(true, ordering: .relaxed) }

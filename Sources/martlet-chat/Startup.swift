@@ -1,5 +1,6 @@
 import ChatApp
 import Core
+import CorePostgres
 import Postgres
 import ServiceKit
 
@@ -41,7 +42,15 @@ enum Startup {
             try Self.database(settings), loops: context.loops, tracer: context.traces?.tracer,
             log: { write($0, to: log) })
         context.metrics.show(database)
+        watchSchema(of: database, context, log)
         return database
+    }
+
+    private static func watchSchema(of database: Database, _ context: ServiceContext, _ log: Log) {
+        let schema = PostgresSchema(db: database)
+        SchemaWatch(
+            version: PostgresSchema.version, look: { try await schema.applied() }, clock: context.clock, log: log
+        ).begin(context.health)
     }
 
     /// A connection that came is news; one that went is a warning.

@@ -29,6 +29,7 @@ enum Main {
             try Startup.database(configuration.database), loops: context.loops, tracer: context.traces?.tracer,
             log: { Startup.write($0, to: log) })
         context.metrics.show(db)
+        Startup.watchSchema(of: db, context)
         // The children are shut in by real paths.
         var children = MediaChildPool.Configuration(
             executable: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path, roots: opened.roots)

@@ -1,3 +1,4 @@
+import CorePostgres
 import MediaTools
 import Postgres
 import ServiceKit
@@ -24,6 +25,14 @@ enum Startup {
             log.info("no tesseract for these languages", ["missing": .string(missing.joined(separator: "+"))])
         }
         return found
+    }
+
+    static func watchSchema(of database: Database, _ context: ServiceContext) {
+        let schema = PostgresSchema(db: database)
+        SchemaWatch(
+            version: PostgresSchema.version, look: { try await schema.applied() }, clock: context.clock,
+            log: context.log
+        ).begin(context.health)
     }
 
     static func write(_ event: PostgresEvent, to log: Log) {
