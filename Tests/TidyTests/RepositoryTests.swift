@@ -81,6 +81,7 @@ struct RepositoryTests {
     func migrations() {
         for migration in repository.migrations {
             expectNone(MigrationRules.check(name: migration.name, text: migration.text))
+            expectNone(ExpandRules.check(name: migration.name, text: migration.text))
         }
         expectNone(MigrationRules.checkVersions(names: repository.migrations.map(\.name)))
     }

@@ -160,4 +160,29 @@ struct RulesTests {
         let names = [name, "20261201090000_more.sql", "20261202090000_b.sql"]
         #expect(MigrationRules.checkVersions(names: names).count == 1)
     }
+
+    @Test(
+        "what the last release could not live with is found in a new migration, and what it could is not",
+        arguments: [
+            ("DROP TABLE a;", 1), ("ALTER TABLE a DROP COLUMN b;", 1), ("ALTER TABLE a RENAME COLUMN b TO c;", 1),
+            ("ALTER TABLE a RENAME TO b;", 1), ("ALTER TABLE a RENAME CONSTRAINT b TO c;", 0),
+            ("ALTER INDEX a RENAME TO b;", 0), ("ALTER TABLE a ALTER COLUMN b SET NOT NULL;", 1),
+            ("ALTER TABLE a ADD COLUMN b int;", 0), ("ALTER TABLE a ADD COLUMN b int NOT NULL;", 1),
+            ("ALTER TABLE a ADD COLUMN b int NOT NULL DEFAULT 1;", 0), ("ALTER TABLE a ALTER COLUMN b TYPE int;", 1),
+            ("ALTER TABLE a ADD CONSTRAINT b CHECK (c > 1);", 1),
+            ("ALTER TABLE a ADD CONSTRAINT b CHECK (c > 1) NOT VALID;", 0),
+            ("ALTER TABLE a ADD CONSTRAINT b UNIQUE (c);", 1),
+            ("ALTER TABLE a ADD CONSTRAINT b UNIQUE USING INDEX c;", 0), ("CREATE INDEX a ON b (c);", 1),
+            ("CREATE INDEX CONCURRENTLY a ON b (c);", 0),
+            ("CREATE TABLE b (c int);\nCREATE UNIQUE INDEX a ON b (c);", 0),
+            ("UPDATE a SET b = 1;", 1), ("DELETE FROM a\n  WHERE b;", 1), ("LOCK TABLE a;", 1),
+            ("CREATE FUNCTION f() RETURNS void LANGUAGE sql AS $$\n  UPDATE a SET b = 1;\n$$;\nDROP TABLE c;", 1),
+            ("-- safe: nobody reads it since 0.1.\nDROP TABLE a;", 0),
+            ("-- safe: nobody reads it since 0.1.\nDROP TABLE a;\nDROP TABLE b;", 1),
+        ])
+    func expand(up: String, findings: Int) {
+        let text = "-- migrate:up\n\(up)\n-- migrate:down\nDROP TABLE z;\n"
+        #expect(ExpandRules.check(name: "20270101000000_a.sql", text: text).count == findings)
+        #expect(ExpandRules.check(name: "20261201091900_a.sql", text: text).isEmpty)
+    }
 }
