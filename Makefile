@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate fuzz bench lint format migrate ask smoke clean-local
+.PHONY: help run test compat simulate fuzz bench lint format migrate ask smoke clean-local
 
 PORT ?= 8080
 FILTER ?=
@@ -23,6 +23,9 @@ run: ## Start everything on http://localhost:8080 with real postings in it (PORT
 
 test: ## Build with warnings as errors and run every test (FILTER=Name for one Swift suite)
 	@exec ops/scripts/test "$(FILTER)"
+
+compat: ## Run the last release's own suite on this schema: its services serve on while a new one is rolled out
+	@exec ops/scripts/compat
 
 simulate: ## Run the chat under more schedules (SEEDS=100000 FIRST=1), or under one with its trace (SEED=7)
 	@exec ops/scripts/simulate "$(FIRST)" "$(SEEDS)" "$(SEED)"

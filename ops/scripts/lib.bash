@@ -34,3 +34,18 @@ alive() {
     state="$(sed -n 's/^State:[[:space:]]*\([A-Z]\).*/\1/p' "/proc/$1/status" 2>/dev/null)" || return 1
     [[ -n "$state" && "$state" != Z && "$state" != X ]]
 }
+
+# start_test_postgres DIR : a cluster for tests in DIR, made anew, on a port that is free.
+start_test_postgres() {
+    local connections_max=300 # Swift Testing runs tests in parallel, each with a database and a pool of its own.
+    local port port_first=5540 port_last=5639
+    "$root/ops/scripts/postgres" remove "$1" || true # A run that was killed may have left one.
+    for ((port = port_first; port <= port_last; port++)); do
+        ! port_taken "$port" || continue
+        # Between the look and the start another program may take the port; then the next one will do.
+        if MARTLET_POSTGRES_CONNECTIONS=$connections_max "$root/ops/scripts/postgres" start "$1" "$port"
+        then return 0; fi
+        port_taken "$port" || return 1
+    done
+    fail "No port between $port_first and $port_last is free for the test database."
+}
