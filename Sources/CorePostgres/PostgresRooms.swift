@@ -84,9 +84,9 @@ public struct PostgresRooms: RoomRepository {
         }
     }
 
-    // LATERAL, because the planner knows nothing of unnest's size: a plain join was a scan of the table. In sub-selects it
-    // does not see how long the arrays are either, and so has no reason to plan each time anew, which with the partitions
-    // of messages would cost more than the reading.
+    // LATERAL, because the planner knows nothing of unnest's size: a plain join was a scan of the table. In sub-selects
+    // it does not see how long the arrays are either, and so has no reason to plan each time anew, which with the
+    // partitions of messages would cost more than the reading.
 
     private static func untraced(_ cursors: [(room: Room.ID, seq: Int64)], limitPerRoom: Int) -> SQL {
         """
