@@ -179,6 +179,11 @@ def test_every_mistake_is_told_at_once_and_nothing_is_started(stack: Stack, prog
     for name in READ[program]:
         assert name in said, f"{program} says nothing of {name}: {said}"
     assert "hidden-word" not in said
+    if program == "martlet":
+        json_said = subprocess.run(
+            [*command, "--json"], env={**kept, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=30)
+        findings = json.loads(json_said.stdout)
+        assert all(finding["remedy"] for finding in findings if finding["state"] in ("failed", "warning")), findings
 
 
 @pytest.mark.parametrize("program", READ)

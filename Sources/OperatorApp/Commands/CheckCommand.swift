@@ -82,12 +82,21 @@ enum CheckCommand: Command {
                     let directory = try MigrateCommand.directory(arguments, context)
                     findings.append(DatabaseCheck.schema(try await backend.migrator(directory: directory).status()))
                 } catch {
-                    findings.append(Finding("schema", .bad, Operator.explain(error)))
+                    findings.append(
+                        Finding(
+                            "schema", .bad, Operator.explain(error),
+                            remedy: "name the folder of this version's migrations by --migrations or "
+                                + "MARTLET_MIGRATIONS; martlet migrate brings an empty database up"))
                 }
                 return findings
             }
         } catch {
-            return [Finding("database", .bad, Operator.explain(error))]
+            let mistakes = (error as? ConfigurationError)?.mistakes.joined(separator: "; ")
+            return [
+                Finding(
+                    "database", .bad, mistakes ?? Operator.explain(error),
+                    remedy: "correct MARTLET_DATABASE_URL and what belongs to it")
+            ]
         }
     }
 

@@ -16,7 +16,11 @@ enum MailCheck {
         let authorities = settings.value("MARTLET_SMTP_CA")
         guard let configuration = SMTPClient.Configuration(url: text, authorities: authorities),
             let parts = URLComponents(string: text), let host = parts.host
-        else { return Finding("mail", .off, "MARTLET_SMTP_URL is a mistake") }
+        else {
+            return Finding(
+                "mail", .bad, "MARTLET_SMTP_URL cannot be understood",
+                remedy: "write it like smtp://user:password@mail.example.org:587?starttls=required")
+        }
         let isSecure = parts.scheme == "smtps" || configuration.security == .startTLS
         let address = host + (parts.port.map { ":\($0)" } ?? "")
         let pool = OffloadPool(name: "smtp", threads: 1, queueMax: 8)
