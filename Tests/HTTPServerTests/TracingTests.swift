@@ -47,7 +47,7 @@ struct RequestTracingTests {
     @Test("a request is one span named by its route, with its path as far as it is nobody's secret, and no query")
     func span() async throws {
         let (spans, bodies) = try await Self.trace([
-            Self.get("/things/17?token=hush", "User-Agent: ada@example.org\r\n")
+            Self.get("/things/17?token=h.u.s.h", "User-Agent: ada@example.org\r\n")
         ])
         let span = try #require(spans.first)
         #expect(spans.count == 1 && span.name == "GET /things/:id" && span.kind == .server && span.parent == nil)
@@ -55,7 +55,7 @@ struct RequestTracingTests {
         #expect(Self.value("http.request.method", of: span) == "GET")
         #expect(Self.value("http.route", of: span) == "/things/:id" && Self.value("url.path", of: span) == "/things/17")
         #expect(Self.value("http.response.status_code", of: span) == 200)
-        #expect(!"\(spans)".contains("hush") && !"\(spans)".contains("ada"))
+        #expect(!"\(spans)".contains("h.u.s.h") && !"\(spans)".contains("@"))
     }
 
     @Test("what a client put into a path is left out unless it is an id")
@@ -95,7 +95,7 @@ struct RequestTracingTests {
         #expect(spans.map(\.name) == ["GET /broken", "GET"] && spans.map(\.isError) == [true, false])
         #expect(Self.value("error.type", of: spans[0]) == "503")
         #expect(Self.value("http.response.status_code", of: spans[1]) == 404)
-        #expect(Self.value("url.path", of: spans[1]) == nil && !"\(spans)".contains("ada"))
+        #expect(Self.value("url.path", of: spans[1]) == nil && !"\(spans)".contains("@"))
     }
 
     @Test("a streamed answer is part of its request")
