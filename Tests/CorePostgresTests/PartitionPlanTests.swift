@@ -39,6 +39,9 @@ struct PartitionPlanTests {
             binds: "100, '{7}', '{7}', '{c}', '{hi}', '{text}', '{NULL}', '{NULL}'", scans: 1),
         Case(
             file: "PostgresRooms+Send.swift", has: "url_generation + 1", binds: "'{7}', '{7}', '{d}'", scans: 4),
+        Case(
+            file: "PostgresRooms+Send.swift", has: "SET traceparent = t.traceparent",
+            binds: "'{7}', '{7}', '{d}', '{t}'"),
     ]
 
     @Test("a room is looked for in its own partition and in no other", arguments: cases)
