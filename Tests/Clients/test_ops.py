@@ -120,13 +120,17 @@ def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
     assert "database_url" in run(str(SCRIPTS / "secrets"), str(folder))
     made = {each.name: each.read_text() for each in folder.iterdir()}
-    assert set(made) == {
+    rooms = {"s3_access_key", "s3_secret_key", "otlp_headers", "smtp_url", "smtp_ca"}
+    assert {name for name, text in made.items() if text == ""} == rooms
+    assert set(made) - rooms == {
         "session", "postgres_password", "replication_password", "grafana_password", "database_url", "pooler_url",
     }
     assert len(made["session"]) == 64
     assert all(made["postgres_password"] in made[each] for each in ("database_url", "pooler_url"))
     assert folder.stat().st_mode & 0o777 == 0o700, "the files are for the users of containers, not for others here"
     (folder / "session").unlink()
+    made["smtp_url"] = "smtp://user:password@mail.example.org:587?starttls=required"
+    (folder / "smtp_url").write_text(made["smtp_url"])
     run(str(SCRIPTS / "secrets"), str(folder))
     again = {each.name: each.read_text() for each in folder.iterdir()}
     assert again.pop("session") != made.pop("session") and again == made
