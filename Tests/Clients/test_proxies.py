@@ -28,6 +28,7 @@ from waiting import until
 
 PAGE = ROOT / "docs/operations/proxies.md"
 WITNESS_SECONDS_MAX = 20
+BODY_BYTES_MAX = 52 << 20  # The doors'.
 GATEWAYS, CHATS = ("10.0.0.11", "10.0.0.12"), ("10.0.0.21", "10.0.0.22")
 NGINX = """
 pid {folder}/nginx.pid;
@@ -183,6 +184,12 @@ class Witness(BaseHTTPRequestHandler):
         self.wfile.write(told.encode())
 
     def do_POST(self) -> None:  # noqa: N802, the library's name
+        if self.headers["Transfer-Encoding"]:
+            self.body_began.set()
+            while self.rfile.read(1 << 16):
+                pass
+            self.close_connection = True  # It was cut off.
+            return
         first = self.rfile.read(min(4, int(self.headers["Content-Length"])))
         self.body_began.set()
         self.rfile.read(int(self.headers["Content-Length"]) - len(first))
@@ -275,6 +282,38 @@ def test_the_door_writes_forwarded_headers_anew_streams_bodies_and_passes_a_dead
             assert Witness.body_began.wait(WITNESS_SECONDS_MAX), "the body was held back"
             client.sendall(b"half")
             assert client.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("kind", ["nginx", "haproxy", "caddy"])
+def test_the_door_refuses_bodies_that_are_larger_than_any_service_takes(kind: str, tmp_path: Path) -> None:
+    sources = [ROOT / f"Sources/GatewayApp/{name}.swift" for name in ("UploadRoutes", "FormReader")]
+    files, beside = (re.findall(r"let (?:overheadB|b)ytesMax = (\d+) << 20", each.read_text()) for each in sources)
+    assert int(files[0]) + int(beside[0]) < BODY_BYTES_MAX >> 20, "the services take as much"
+    with serving(Witness) as here, door(kind, tmp_path, [here] * 2, [here] * 2) as base:
+        def refused(head: str, pieces: list[bytes]) -> None:
+            with socket.create_connection(("127.0.0.1", urlsplit(base).port), timeout=WITNESS_SECONDS_MAX) as client:
+                client.sendall(f"POST /api/upload HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n".encode())
+                for piece in pieces:
+                    client.sendall(piece)
+                said = b""
+                while b"\r\n\r\n" not in said or not said.endswith(b"}}}"):
+                    more = client.recv(1 << 16)
+                    assert more, said
+                    said += more
+            status, _, body = said.decode().partition("\r\n\r\n")
+            assert status.startswith("HTTP/1.1 413 ") and "application/json" in status, status
+            error = {"status": 413, "name": "PayloadTooLargeError", "message": "The request body is too large."}
+            assert json.loads(body) == {"data": None, "error": {**error, "details": {}}}
+
+        Witness.body_began.clear()
+        refused(f"Content-Length: {BODY_BYTES_MAX + 1}", [])
+        assert not Witness.body_began.is_set(), "a service was asked"
+        if kind != "haproxy":
+            chunk = b"100000\r\n" + bytes(1 << 20) + b"\r\n"
+            refused("Transfer-Encoding: chunked", [chunk] * (BODY_BYTES_MAX >> 20) + [b"1\r\nx\r\n0\r\n\r\n"])
+            assert Witness.body_began.is_set(), "it was gathered"
+        taken = requests.post(f"{base}/api/upload", bytes(BODY_BYTES_MAX), timeout=WITNESS_SECONDS_MAX)
+        assert taken.status_code == 200, taken.text
 
 
 def test_traefiks_files_hold_together() -> None:
