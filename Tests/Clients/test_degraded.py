@@ -10,6 +10,7 @@ from typing import Callable, Iterator
 import pytest
 import requests
 
+from disks import small_disk
 from images import png
 from inbox import Inbox
 from lone_site import LoneSite
@@ -34,13 +35,8 @@ def metric(process: Process, name: str) -> float:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of four megabytes."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True).returncode != 0:
-        pytest.skip("SKIPPED: mounting a small disk takes root; full and read-only disks are not tested here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with small_disk(tmp_path, DISK_BYTES) as folder:
+        yield folder
 
 
 class Full:

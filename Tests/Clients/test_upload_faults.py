@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import pytest
 import requests
 
+from disks import small_disk
 from images import png
 from lone_site import LoneSite
 from pdf import curriculum_vitae
@@ -187,13 +188,8 @@ def test_a_boundary_within_the_content_is_content(site: LoneSite, ada: Person) -
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of two megabytes."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True).returncode != 0:
-        pytest.skip("SKIPPED: mounting a small disk takes root; full and read-only disks are not tested here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    with small_disk(tmp_path, DISK_BYTES) as folder:
+        yield folder
 
 
 def test_a_disk_that_is_full_or_read_only_is_told_and_recovered_from(
