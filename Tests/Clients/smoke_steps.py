@@ -22,7 +22,8 @@ PROJECT = os.environ.get("COMPOSE_PROJECT_NAME", "martlet")
 SIGNATURES = Path(os.environ.get("MARTLET_SIGNATURES", ROOT / ".local/smoke/signatures"))
 CLAMD = "tcp://clamav:3310"
 SERVICES = ("gateway", "chat", "worker")
-UP_SECONDS = 30  # To be; told, and not held against a machine that does other things besides.
+UP_SECONDS = 30  # To be; up to twice that is told only, as a machine may do other things besides.
+IMAGE_MB_MAX = {"service": 200, "worker": 500}
 LIE, LIE_ADDRESS = "evil.example", "198.51.100."
 LIES = {
     "Host": LIE, "X-Forwarded-Host": LIE, "X-Forwarded-For": f"{LIE_ADDRESS}1, {LIE_ADDRESS}2",
@@ -80,10 +81,19 @@ class Pages:
         assert not left, f"not run: {left}"
 
 
+def sizes() -> None:
+    """Of the two images of the services, which a machine fetches again with every version."""
+    for name, most in IMAGE_MB_MAX.items():
+        size = int(docker("image", "inspect", "-f", "{{.Size}}", f"martlet-{name}:{os.environ['MARTLET_VERSION']}"))
+        print(f"  martlet-{name} has {size / 1e6:.0f} MB (at most: {most})", flush=True)
+        assert size <= most * 1e6, f"the image of {name} has grown too large"
+
+
 def begin(pages: Pages) -> None:
     """One of each, from nothing."""
     _, seconds = pages.run("deployment", "up")
     print(f"  up and healthy in {seconds:.0f} s (to be: {UP_SECONDS})", flush=True)
+    assert seconds <= 2 * UP_SECONDS, "it took too long to come up"
     said, _ = pages.run("deployment", "secrets-again")
     assert said == "", "what is there stays as it is"
 
