@@ -11,6 +11,12 @@ public struct Migrator: SchemaMigrator {
     public static let waitSecondsMax = 60
     /// How long a statement waits for a lock. While it waits, everyone who comes after waits behind it.
     public static let lockMillisecondsMax = 500
+    /// The same where there is no transaction: CREATE INDEX CONCURRENTLY waits for all that are open, and nobody waits
+    /// behind it.
+    public static let concurrentMillisecondsMax = 600_000
+    /// Between two looks at whether another process still migrates. Nothing waits for long in one statement: its
+    /// snapshot would be one of those that an index of the other process waits for.
+    private static let pauseSeconds = 0.1
     /// A lock that was not to be had is asked for again, after half a second, one, two.
     public static let attemptsMax = 4
 
@@ -22,6 +28,7 @@ public struct Migrator: SchemaMigrator {
     public struct Patience: Sendable {
         public var waitMilliseconds = Migrator.waitSecondsMax * 1000
         public var lockMilliseconds = Migrator.lockMillisecondsMax
+        public var concurrentMilliseconds = Migrator.concurrentMillisecondsMax
         public var attempts = Migrator.attemptsMax
 
         public init() {}
@@ -107,17 +114,19 @@ public struct Migrator: SchemaMigrator {
 
     /// - Returns: whether another process had it.
     private func lock(_ session: Postgres.Session) async throws -> Bool {
-        let free = try await session.first(
-            "SELECT pg_try_advisory_lock(hashtextextended('martlet migrate', 0))", as: { try $0.get(0, as: Bool.self) })
-        if free == true { return false }
-        do {
-            _ = try await session.execute(
-                "SELECT set_config('lock_timeout', \(String(patience.waitMilliseconds)), false)")
-            _ = try await session.execute("SELECT pg_advisory_lock(hashtextextended('martlet migrate', 0))")
-            return true
-        } catch let error as PostgresError where error.isLockTimeout {
-            throw MigrationError(
-                "schema_migrations", "another process has been migrating for over \(patience.waitMilliseconds) ms")
+        let end = ContinuousClock.now + .milliseconds(patience.waitMilliseconds)
+        var waited = false
+        while true {
+            let free = try await session.first(
+                "SELECT pg_try_advisory_lock(hashtextextended('martlet migrate', 0))",
+                as: { try $0.get(0, as: Bool.self) })
+            if free == true { return waited }
+            waited = true
+            guard ContinuousClock.now < end else {
+                throw MigrationError(
+                    "schema_migrations", "another process has been migrating for over \(patience.waitMilliseconds) ms")
+            }
+            try await session.execute("SELECT pg_sleep(\(Self.pauseSeconds))")
         }
     }
 
@@ -170,8 +179,8 @@ extension Migrator {
         let start = ContinuousClock.now
         for attempt in 1... {
             do {
-                try await session.execute(
-                    "SELECT set_config('lock_timeout', \(String(patience.lockMilliseconds)), false)")
+                let milliseconds = part.inTransaction ? patience.lockMilliseconds : patience.concurrentMilliseconds
+                try await session.execute("SELECT set_config('lock_timeout', \(String(milliseconds)), false)")
                 try await once(file, part, in: session, record: record)
                 break
             } catch let failure as StatementFailure {

@@ -194,6 +194,43 @@ struct MigratorTests {
         }
     }
 
+    @Test("an index that is built concurrently waits for whoever is at work, and for no one who migrates as well")
+    func concurrently() async throws {
+        try await withEmptyDatabase { db, database in
+            let table = try file(1, "CREATE TABLE one (id int);")
+            let index = try file(
+                2, "CREATE INDEX CONCURRENTLY one_id4 ON one (id);", "DROP INDEX CONCURRENTLY one_id4;",
+                options: " transaction:false")
+            _ = try await Migrator(database: db, files: [table]).up { _ in }
+            var patience = Migrator.Patience()
+            patience.lockMilliseconds = 1
+            let migrator = Migrator(database: db, files: [table, index], patience: patience)
+            let (first, other) = (try database.open(), try database.open())
+            let migrating = try await first.transaction { transaction in
+                try await transaction.execute("INSERT INTO one VALUES (1)")
+                let migrating = Task { try await migrator.up { _ in } }
+                func isThere(_ sql: String) async throws {
+                    try await eventually { try await database.run(sql) == [["t"]] }
+                }
+                try await isThere(
+                    "SELECT count(*) > 0 FROM pg_stat_activity "
+                        + "WHERE datname = current_database() AND wait_event_type = 'Lock'")
+                let second = Task { try await Migrator(database: other, files: [table, index]).up { _ in } }
+                try await isThere(
+                    "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() "
+                        + "AND query LIKE '%pg_sleep($1)%' AND pid <> pg_backend_pid()")
+                return (migrating, second)
+            }
+            #expect(try await migrating.0.value.applied.count == 1)
+            let late = try await migrating.1.value
+            #expect(late.applied.isEmpty && late.waited)
+            let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'one_id4'::regclass"
+            #expect(try await database.run(valid) == [["t"]])
+            await first.close()
+            await other.close()
+        }
+    }
+
     @Test(
         "a file that is no migration is refused with the reason",
         arguments: [
