@@ -13,6 +13,21 @@ struct SchemaTests {
         #expect(PostgresSchema.version == (try MigrationFile.load(directory: Self.folder).last?.version))
     }
 
+    @Test("every reference to a person is found by an index: the others would be read whole when one is erased")
+    func references() async throws {
+        try await withTestDatabase { _, database in
+            let bare = try await database.run(
+                """
+                SELECT c.conname FROM pg_constraint c
+                WHERE c.contype = 'f' AND c.confrelid = 'users'::regclass AND NOT EXISTS (
+                  SELECT FROM pg_index i
+                  WHERE i.indrelid = c.conrelid AND i.indkey[0] = c.conkey[1] AND i.indisvalid)
+                ORDER BY 1
+                """)
+            #expect(bare.isEmpty, "\(bare)")
+        }
+    }
+
     @Test("an empty database has none; one on the way is older; a migrated one is ours, and a newer one as well")
     func applied() async throws {
         try await withTestDatabase { db, database in
