@@ -10,6 +10,9 @@ extension PostgresPeople {
     private static let eraseAttemptsMax = 3
     /// Of a person with everything: rows are looked for that no index finds.
     private static let eraseMilliseconds = 600_000
+    /// A send is given up by its service after five seconds (`writeMilliseconds`); this is for more than twice that.
+    private static let olderSendLooksMax = 600
+    private static let olderSendPauseSeconds = 0.02
 
     public func erasure(of id: User.ID) async throws -> Erasure {
         try await mapped {
@@ -22,19 +25,58 @@ extension PostgresPeople {
 
     public func erase(_ id: User.ID) async throws -> Erasure {
         try await mapped {
-            var attempt = 1
-            while true {
-                do {
-                    return try await db.transaction(statementMilliseconds: Self.eraseMilliseconds) { transaction in
-                        try await erase(id, in: transaction)
-                    }
-                } catch let error as PostgresError
-                    where error.isSerialization && attempt < Self.eraseAttemptsMax
-                {
-                    attempt += 1
-                }
+            let (erasure, rooms) = try await inAttempts { try await erase(id, in: $0) }
+            guard !rooms.isEmpty else { return erasure }
+            try await awaitOlderSends()
+            try await inAttempts { try await emptyLate(of: id, in: rooms, $0) }
+            return erasure
+        }
+    }
+
+    private func inAttempts<T: Sendable>(_ body: (Transaction) async throws -> T) async throws -> T {
+        var attempt = 1
+        while true {
+            do {
+                return try await db.transaction(statementMilliseconds: Self.eraseMilliseconds) { try await body($0) }
+            } catch let error as PostgresError where error.isSerialization && attempt < Self.eraseAttemptsMax {
+                attempt += 1
             }
         }
+    }
+
+    /// A send reads who is a member, waits for its room, and goes on with what it has read. One that waited while the
+    /// person was erased is stored after that: this returns when all that began before have ended. They are seen where
+    /// the services have the operator's role, as they should.
+    private func awaitOlderSends() async throws {
+        let now = try await db.long.first("SELECT clock_timestamp()::text") { try $0.get(0, as: String.self) }
+        for _ in 0..<Self.olderSendLooksMax {
+            let older = try await db.long.first(
+                """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND application_name LIKE '%/write'
+                  AND xact_start <= \(now)::text::timestamptz
+                """
+            ) { try $0.get(0, as: Int64.self) }
+            if older == 0 { return }
+            try await db.long.execute("SELECT pg_sleep(\(Self.olderSendPauseSeconds))")
+        }
+    }
+
+    /// What was stored by sends that had waited. Nobody writes as this person any more.
+    private func emptyLate(of id: User.ID, in rooms: [Int64], _ transaction: Transaction) async throws {
+        let late = try await transaction.rows(
+            """
+            SELECT r.id FROM rooms r
+            WHERE r.id = ANY (ARRAY(
+              SELECT m.room_id FROM messages m
+              WHERE m.room_id = ANY (\(rooms)::bigint[]) AND m.sender_id = \(id)
+                AND (m.body <> '' OR m.media_id IS NOT NULL OR m.client_id IS NOT NULL)))
+            ORDER BY r.id FOR NO KEY UPDATE OF r
+            """
+        ) { try $0.get(0, as: Int64.self) }
+        guard !late.isEmpty else { return }
+        _ = try await transaction.batch(
+            Self.empty(of: id, in: late) + (notify ? ["SELECT pg_notify('martlet_chat', '')"] : []))
     }
 
     private static func count(_ id: User.ID, in transaction: Transaction) async throws -> Erasure {
@@ -85,7 +127,10 @@ extension PostgresPeople {
         let phone: String
     }
 
-    private func erase(_ id: User.ID, in transaction: Transaction) async throws -> Erasure {
+    /// Everything that is looked for without an index comes before the rooms: whoever sends there waits for their
+    /// locks, and a chat keeps sends of other rooms waiting behind those.
+    /// - Returns: with the rooms that the person was in.
+    private func erase(_ id: User.ID, in transaction: Transaction) async throws -> (Erasure, [Int64]) {
         try await Self.keepAnAdministrator(without: id, in: transaction)
         // First the use, then the file, as whoever else puts files into their uses.
         _ = try await transaction.execute(
@@ -99,22 +144,23 @@ extension PostgresPeople {
             Person(username: try $0.get(0), email: try $0.get(1), phone: try $0.get(2))
         }.orNotFound()
         let erasure = try await Self.count(id, in: transaction)
-        try await Self.emptyRooms(of: id, person, in: transaction)
         try await Self.leaveCompanies(id, person, in: transaction)
         try await Self.forgetWork(id, person, in: transaction)
+        // What others' applications say of what this person did stays, without words.
+        try await transaction.execute("UPDATE application_events SET note = '' WHERE actor_id = \(id) AND note <> ''")
         let media = try await transaction.rows("SELECT id FROM media WHERE owner_id = \(id) ORDER BY id") {
             try $0.get(0, as: Media.ID.self)
         }
+        let rooms = try await Self.emptyRooms(of: id, person, in: transaction)
+        // Deleting an application touches its room.
         _ = try await transaction.batch(
             ["DELETE FROM applications WHERE applicant_id = \(id)"] + MediaStatements.delete(media) + [
                 "DELETE FROM chat_presence WHERE user_id = \(id)",
-                // What others' applications say of what this person did stays, without words.
-                "UPDATE application_events SET note = '' WHERE actor_id = \(id) AND note <> ''",
                 PostgresSessions.endAll(of: id, except: nil, notify: notify),
                 "DELETE FROM users WHERE id = \(id)",
                 "INSERT INTO audit_log (action, subject, subject_id) VALUES ('user.erase', 'user', \(id))",
             ] + (notify ? [Enqueue.wake, "SELECT pg_notify('martlet_chat', '')"] : []))
-        return erasure
+        return (erasure, rooms)
     }
 
     private struct NamedRoom: Sendable {
@@ -127,7 +173,9 @@ extension PostgresPeople {
 
     /// The texts are emptied and deleted as the service deletes one: whoever looks at the room, or comes back to it,
     /// learns of it, and the numbers stay without gaps.
-    private static func emptyRooms(of id: User.ID, _ person: Person, in transaction: Transaction) async throws {
+    private static func emptyRooms(
+        of id: User.ID, _ person: Person, in transaction: Transaction
+    ) async throws -> [Int64] {
         let rooms = try await transaction.rows(
             """
             SELECT r.id, r.wire_name, a.applicant_id, (
@@ -141,7 +189,7 @@ extension PostgresPeople {
             NamedRoom(
                 id: try row.get(0), name: try row.get(1), applicant: try row.get(2), others: try row.get(3))
         }
-        guard !rooms.isEmpty else { return }
+        guard !rooms.isEmpty else { return [] }
         let ids = rooms.map(\.id.value)
         let renamed = rooms.compactMap { room in
             room.name.map { name in
@@ -153,19 +201,26 @@ extension PostgresPeople {
                 )
             }
         }
-        _ = try await transaction.batch([
-            emptyTexts(of: id, in: ids),
+        _ = try await transaction.batch(
+            empty(of: id, in: ids) + [
+                """
+                UPDATE rooms r SET wire_name = n.name
+                FROM unnest(\(renamed.map(\.0))::bigint[], \(renamed.map(\.1))::text[]) AS n (id, name)
+                WHERE r.id = n.id AND r.wire_name <> n.name
+                """
+            ])
+        return ids
+    }
+
+    private static func empty(of id: User.ID, in rooms: [Int64]) -> [SQL] {
+        [
+            emptyTexts(of: id, in: rooms),
             // Ids of messages are the client's to choose.
             """
             UPDATE messages SET client_id = NULL
-            WHERE room_id = ANY (\(ids)::bigint[]) AND sender_id = \(id) AND client_id IS NOT NULL
+            WHERE room_id = ANY (\(rooms)::bigint[]) AND sender_id = \(id) AND client_id IS NOT NULL
             """,
-            """
-            UPDATE rooms r SET wire_name = n.name
-            FROM unnest(\(renamed.map(\.0))::bigint[], \(renamed.map(\.1))::text[]) AS n (id, name)
-            WHERE r.id = n.id AND r.wire_name <> n.name
-            """,
-        ])
+        ]
     }
 
     private static func emptyTexts(of id: User.ID, in rooms: [Int64]) -> SQL {

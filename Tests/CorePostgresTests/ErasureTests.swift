@@ -200,6 +200,69 @@ struct ErasureTests {
         }
     }
 
+    @Test("a send that waits for its room while its sender is erased leaves a number, and a deletion follows it")
+    func lateSend() async throws {
+        try await withTestDatabase { db, test in
+            let canary = try await Canary(db, test)
+            let (world, people, rooms) = (canary.world, canary.people, canary.rooms)
+            let (ada, room) = (canary.ada.id, canary.room)
+            let late = try draft(Int(room.value), Int(ada.value), "canary9", "canary")
+            let (erasing, sending) = try await db.transaction { transaction in
+                // The erasure is done with the rooms and stands before the person's own row.
+                try await transaction.execute("LOCK TABLE room_members IN SHARE MODE")
+                let erasing = Task { try await people.erase(ada) }
+                try await world.waitForLockWaiter()
+                let sending = Task { try await rooms.send([late], notify: nil) }
+                try await world.waitForLockWaiter(atLeast: 2)
+                return (erasing, sending)
+            }
+            guard case .sent(let seq, _) = try await sending.value[0] else {
+                Issue.record("it was not to be stored; then this tests nothing")
+                return
+            }
+            _ = try await erasing.value
+            let left = try await Canary.left(in: test)
+            #expect(left.allSatisfy { $0.hasPrefix("work_items ") }, "\(left)")
+            let all = try await rooms.messages(after: [(room: room, seq: 0)], limitPerRoom: 50)
+            #expect(seq == 8 && all.map(\.seq) == Array(1...9) && all.last?.targetSeq == seq)
+        }
+    }
+
+    @Test("the rooms of somebody who is erased go on while the queue and others' applications are looked through")
+    func roomsGoOn() async throws {
+        try await withTestDatabase(configure: fourLeased) { db, test in
+            let canary = try await Canary(db, test)
+            let (world, people, ada) = (canary.world, canary.people, canary.ada.id)
+            let other = canary.scene.representative.id
+            func talk(whileItWaitsFor table: String) async throws {
+                try await eventually {
+                    try await world.count(
+                        """
+                        SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                        WHERE d.datname = current_database() AND NOT l.granted
+                          AND l.relation = to_regclass(\(table)::text)
+                        """) == 1
+                }
+                let sent = try await canary.rooms.send(
+                    [draft(Int(canary.room.value), Int(other.value), table)], notify: nil)
+                if case .sent = sent[0] { return }
+                Issue.record("\(sent)")
+            }
+            let erasing = try await db.transaction { outer in
+                try await outer.execute("LOCK TABLE application_events IN SHARE MODE")
+                let erasing = try await db.transaction { inner in
+                    try await inner.execute("LOCK TABLE work_dead IN SHARE MODE")
+                    let erasing = Task { try await people.erase(ada) }
+                    try await talk(whileItWaitsFor: "work_dead")
+                    return erasing
+                }
+                try await talk(whileItWaitsFor: "application_events")
+                return erasing
+            }
+            #expect(try await erasing.value.rooms == 1)
+        }
+    }
+
     @Test("of many who erase the same person one does, and no two take the last administrators away")
     func atOnceTests() async throws {
         try await withTestDatabase { db, test in

@@ -8,7 +8,7 @@ struct PersonView {
     static let sessionsMax = 1000
     /// Between the end of the sessions and the erasure. Every process refuses a token whose session has ended, at the
     /// latest when its list of them is five seconds old, and closes the sockets: after this nothing of the person's is
-    /// still on its way to be written.
+    /// let in any more. What waits at the database since before then the erasure looks for once more at its end.
     static let settleSeconds = 6.0
 
     let backend: any OperatorBackend
