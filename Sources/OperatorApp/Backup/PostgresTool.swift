@@ -7,7 +7,7 @@ import Synchronization
 struct PostgresTool: Sendable {
     /// Of what it complained.
     static let wordsBytesMax = 4096
-    private static let debianFolder = "/usr/lib/postgresql"
+    static let debianFolder = "/usr/lib/postgresql"
 
     let path: String
     private let environment: [String: String]
@@ -16,11 +16,11 @@ struct PostgresTool: Sendable {
     /// - Throws: when it is not installed, or too old for the server, with the remedy.
     init(
         _ name: String, serverVersion: String, connection: [String: String],
-        environment: [String: String] = ProcessInfo.processInfo.environment
+        environment: [String: String] = ProcessInfo.processInfo.environment, debianFolder: String = Self.debianFolder
     ) throws {
         let wanted = Int(serverVersion.prefix { $0.isNumber }) ?? 0
         let remedy = "install PostgreSQL's client programs: apt-get install postgresql-client-\(wanted)"
-        let folders = Self.folders(environment)
+        let folders = Self.folders(environment, debianFolder, wanted: wanted)
         guard let folder = folders.first(where: { access("\($0)/\(name)", X_OK) == 0 }) else {
             throw BackupError("\(name) is not there; \(remedy)")
         }
@@ -36,11 +36,15 @@ struct PostgresTool: Sendable {
         }
     }
 
-    /// Debian's by version, the newest first, then those of PATH.
-    private static func folders(_ environment: [String: String]) -> [String] {
+    /// Debian's of the server's version, then newer ones, those of PATH, and the rest for what is said of them. The own
+    /// version comes first: a newer `pg_restore` writes settings that an older server does not know.
+    private static func folders(_ environment: [String: String], _ debianFolder: String, wanted: Int) -> [String] {
         let versions = ((try? FileManager.default.contentsOfDirectory(atPath: debianFolder)) ?? []).compactMap(Int.init)
-        let debian = versions.sorted(by: >).map { "\(debianFolder)/\($0)/bin" }
-        return debian + (environment["PATH"] ?? "").split(separator: ":").map(String.init)
+            .sorted()
+        func debian(_ versions: [Int]) -> [String] { versions.map { "\(debianFolder)/\($0)/bin" } }
+        return debian(versions.filter { $0 >= wanted })
+            + (environment["PATH"] ?? "").split(separator: ":").map(String.init)
+            + debian(versions.filter { $0 < wanted })
     }
 
     /// Runs it to its end and gives what `read` makes of each piece of its output. Blocks.
