@@ -6,6 +6,8 @@ import Foundation
 public enum SMTPError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Try again later: no connection, a time-out, or a 4xx reply (RFC 5321 section 4.2.1).
     case temporary(code: Int, String)
+    /// Try again later: a 4xx reply to RCPT, which is about the recipient alone.
+    case recipientDeferred(code: Int, String)
     /// The server will not take this mail, ever: a 5xx reply to anything but the recipient.
     case refused(code: Int, String)
     /// The server knows no such recipient, or takes nothing for it: a 5xx reply to RCPT.
@@ -16,6 +18,7 @@ public enum SMTPError: Error, Equatable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .temporary(let code, let text): "SMTP: for now \(code) \(text)"
+        case .recipientDeferred(let code, let text): "SMTP: recipient for now \(code) \(text)"
         case .refused(let code, let text): "SMTP: refused \(code) \(text)"
         case .recipientRefused(let code, let text): "SMTP: recipient refused \(code) \(text)"
         case .malformed(let text): "SMTP: \(text)"
@@ -157,8 +160,11 @@ public struct SMTPClient: Sendable {
         let spoken =
             code == CURLE_SEND_ERROR || code == CURLE_WEIRD_SERVER_REPLY || code == CURLE_LOGIN_DENIED
             || code == CURLE_REMOTE_ACCESS_DENIED
-        guard spoken, (500...599).contains(reply) else { return .temporary(code: reply, text) }
-        if text.hasPrefix("RCPT failed") { return .recipientRefused(code: reply, text) }
+        let isOfRecipient = spoken && text.hasPrefix("RCPT failed")
+        guard spoken, (500...599).contains(reply) else {
+            return isOfRecipient ? .recipientDeferred(code: reply, text) : .temporary(code: reply, text)
+        }
+        if isOfRecipient { return .recipientRefused(code: reply, text) }
         // A wrong password is a mistake of ours, which an operator mends while the mails wait.
         return code == CURLE_LOGIN_DENIED ? .temporary(code: reply, text) : .refused(code: reply, text)
     }

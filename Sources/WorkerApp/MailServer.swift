@@ -66,7 +66,7 @@ public final class MailServer: Sendable {
             } catch let error as SMTPError {
                 // Is it the server, or this mail alone? What was said of its recipient is the recipient's; of others
                 // the attempts end, or one that the server chokes on would be tried for ever.
-                guard case .temporary(_, let text) = error, !text.hasPrefix("RCPT failed") else { throw error }
+                guard case .temporary = error else { throw error }
                 await tryOnce()
                 if let problem { throw WorkFailure.waiting(problem) }
                 throw error

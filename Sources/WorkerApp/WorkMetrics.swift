@@ -237,7 +237,10 @@ enum Measured {
                 try await send(from, to, message)
                 sent.add()
             } catch let error as SMTPError {
-                if case .temporary = error { later.add() } else { refused.add() }
+                switch error {
+                case .temporary, .recipientDeferred: later.add()
+                case .refused, .recipientRefused, .malformed: refused.add()
+                }
                 throw error
             } catch {
                 later.add()

@@ -57,7 +57,7 @@ func client(_ sink: SMTPSink, secondsMax: Int = 20) throws -> SMTPClient {
         let sink = SMTPSink(script)
         let client = try client(sink)
         #expect(await failure(client, to: "gone@example.org") == .recipientRefused(code: 550, "RCPT failed: 550"))
-        #expect(await failure(client, to: "full@example.org") == .temporary(code: 452, "RCPT failed: 452"))
+        #expect(await failure(client, to: "full@example.org") == .recipientDeferred(code: 452, "RCPT failed: 452"))
         guard case .refused(code: 554, _) = await failure(client, to: "b@example.org") else {
             Issue.record("554 after the data must be final")
             return

@@ -69,7 +69,7 @@ struct MailServerTests {
     @Test(
         "a mail that fails alone, though the server answers, is tried like other work",
         arguments: [
-            SMTPError.temporary(code: 452, "RCPT failed: 452"), .temporary(code: 0, "timed out"),
+            SMTPError.recipientDeferred(code: 452, "full"), .temporary(code: 0, "timed out"),
             .refused(code: 554, "spam"), .recipientRefused(code: 550, "RCPT failed: 550"),
         ])
     func alone(error: SMTPError) async throws {

@@ -108,7 +108,9 @@ struct WorkerMetricsTests {
             case .failure(let error): await #expect(throws: error) { try await process(request) }
             }
         }
-        let sends: [SMTPError?] = [nil, .refused(code: 554, "no"), .temporary(code: 421, "later")]
+        let sends: [SMTPError?] = [
+            nil, .refused(code: 554, "no"), .temporary(code: 421, "later"), .recipientDeferred(code: 452, "full"),
+        ]
         for error in sends {
             let send = Measured.mail(metrics, kind: "alert", clock: SystemClock()) { _, _, _ in
                 if let error { throw error }
@@ -124,8 +126,8 @@ struct WorkerMetricsTests {
             #expect(lines.contains(#"martlet_media_runs_total{kind="cv",outcome="\#(outcome)"} 1"#))
         }
         #expect(lines.contains(#"martlet_media_run_seconds_count{kind="cv"} 3"#))
-        for outcome in ["sent", "refused", "later"] {
-            #expect(lines.contains(#"martlet_mails_total{kind="alert",outcome="\#(outcome)"} 1"#))
+        for (outcome, count) in [("sent", 1), ("refused", 1), ("later", 2)] {
+            #expect(lines.contains(#"martlet_mails_total{kind="alert",outcome="\#(outcome)"} \#(count)"#))
         }
     }
 }

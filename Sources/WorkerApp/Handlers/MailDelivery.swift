@@ -34,7 +34,7 @@ struct MailDelivery: Sendable {
                 try await suppress("\(error)")
                 return false
             case .refused, .malformed: throw WorkFailure.permanent("\(error)")
-            case .temporary: throw error
+            case .temporary, .recipientDeferred: throw error
             }
         }
         return true
