@@ -95,7 +95,10 @@ let package = Package(
             ]),
         module(
             "OperatorApp",
-            ["Clamd", "Core", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit", "Transfer"]),
+            [
+                "Clamd", "Core", "CoreHTTP", "Crypto", "EventLoop", "JSON", "MediaStore", "SafeHTML", "ServiceKit",
+                "Transfer",
+            ]),
 
         program(
             "martlet-gateway",

@@ -40,13 +40,7 @@ public struct ChatConfiguration: Sendable {
             "MARTLET_CHAT_SOCKETS_PER_ADDRESS", default: limits.socketsPerAddressMax, in: 1...1_000_000)
         limits.socketIO = Self.socketIO(&environment)
         self.limits = limits
-        let networks = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")
-        if let trusted = TrustedNetworks(networks) {
-            self.trusted = trusted
-        } else {
-            trusted = .loopback
-            environment.mistake("MARTLET_TRUSTED_PROXIES is \"\(networks)\"; it must be like 10.0.0.0/8,::1")
-        }
+        trusted = TrustedNetworks.read(&environment)
         // The first signs; a former one still verifies while its tokens live.
         let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
         let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []

@@ -1,6 +1,7 @@
 import Core
 import Foundation
 import HTTPServer
+import ServiceKit
 
 /// Networks in CIDR form, IPv4 and IPv6.
 public struct TrustedNetworks: Sendable {
@@ -21,6 +22,14 @@ public struct TrustedNetworks: Sendable {
             networks.append((bytes, bits))
         }
         self.networks = networks
+    }
+
+    /// `MARTLET_TRUSTED_PROXIES`; what is no list of networks is a mistake.
+    public static func read(_ environment: inout Environment) -> TrustedNetworks {
+        let text = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")
+        if let networks = TrustedNetworks(text) { return networks }
+        environment.mistake("MARTLET_TRUSTED_PROXIES is \"\(text)\"; it must be like 10.0.0.0/8,::1")
+        return .loopback
     }
 
     public func contains(_ address: String) -> Bool {

@@ -30,13 +30,7 @@ public struct GatewayConfiguration: Sendable {
             mebibytes: environment.int(
                 "MARTLET_STORAGE_MIB_PER_USER", default: Media.Quota.mebibytesDefault, in: 1...1_000_000))
         mailDomain = Self.mailDomain(&environment)
-        let networks = environment.string("MARTLET_TRUSTED_PROXIES", default: "127.0.0.0/8,::1/128")
-        if let trusted = TrustedNetworks(networks) {
-            self.trusted = trusted
-        } else {
-            environment.mistake("MARTLET_TRUSTED_PROXIES is \"\(networks)\"; it must be like 10.0.0.0/8,::1")
-            trusted = .loopback
-        }
+        trusted = TrustedNetworks.read(&environment)
         let document = Self.documentPath(&environment)
         openAPI = FileManager.default.contents(atPath: document).map { Array($0) } ?? []
         if openAPI.isEmpty {

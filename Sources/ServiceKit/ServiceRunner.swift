@@ -50,25 +50,20 @@ public enum ServiceRunner {
         if arguments.dropFirst() == [HealthCommand.argument] { return HealthCommand.run(name, &environment) }
         let sink = LogSink()
         defer { sink.flush() }
-        let admin =
-            environment.value("MARTLET_ADMIN_ADDRESS") == nil
-            ? nil : environment.address("MARTLET_ADMIN_ADDRESS", default: "")
-        let unready = environment.int("MARTLET_UNREADY_SECONDS", default: 0, in: 0...unreadySecondsMax)
-        let log = Log(
-            service: name, level: environment.choice("MARTLET_LOG_LEVEL", default: .info),
-            format: environment.choice("MARTLET_LOG_FORMAT", default: .json), sink: sink)
+        let settings = ServiceSettings(&environment)
+        let log = Log(service: name, level: settings.logLevel, format: settings.logFormat, sink: sink)
         raiseDescriptorLimit()
         signal(SIGPIPE, SIG_IGN)
         let signals = TerminationSignals()
         await signals.areWatched()
-        let context = context(name, log, &environment)
+        let context = context(name, log, loops: settings.loops, &environment)
         do {
             let service = try await build(context, &environment)
             try environment.check()
             context.health.setStarting(true)
             context.traces?.start()
             var adminServer: HTTPServer?
-            if let admin {
+            if let admin = settings.admin {
                 let server = AdminServer(health: context.health, metrics: context.metrics)
                     .server(loops: context.loops, address: admin)
                 _ = try await server.start()
@@ -84,13 +79,13 @@ public enum ServiceRunner {
             do {
                 try await starting.value
                 context.health.setStarting(false)
-                log.info("started", ["admin": .string(admin?.description ?? "off")])
+                log.info("started", ["admin": .string(settings.admin?.description ?? "off")])
             } catch {
                 guard starting.isCancelled else { throw error }
             }
             log.info("stopping", ["signal": .string(await signal.value)])
             let watchdog = watchdog(log, sink)
-            await stop(service, context, unreadySeconds: unready)
+            await stop(service, context, unreadySeconds: settings.unreadySeconds)
             async let flushed: Void? = context.traces?.stop()
             await adminServer?.drain(graceSeconds: 1)
             await flushed
@@ -107,9 +102,9 @@ public enum ServiceRunner {
         }
     }
 
-    private static func context(_ name: String, _ log: Log, _ environment: inout Environment) -> ServiceContext {
-        let loops = environment.int(
-            "MARTLET_LOOPS", default: min(4, ProcessInfo.processInfo.activeProcessorCount), in: 1...64)
+    private static func context(
+        _ name: String, _ log: Log, loops: Int, _ environment: inout Environment
+    ) -> ServiceContext {
         let (metrics, clock) = (Metrics(), SystemClock())
         let traces = Traces(&environment, service: name, clock: clock, log: log, metrics: metrics)
         metrics.collect { await ProcessMetrics.families() }

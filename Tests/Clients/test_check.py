@@ -154,8 +154,14 @@ WRONG = {
     "MARTLET_MAILS_AT_ONCE": "many",
     "MARTLET_INSTANCE": "a b",
     "MARTLET_PUBLIC_URL": "ftp://jobs",
+    "MARTLET_UNREADY_SECONDS": "60",
+    "MARTLET_LOG_LEVEL": "loud",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318",
+    "OTEL_TRACES_SAMPLER": "sometimes",
 }
-COMMON = {"MARTLET_DATABASE_URL", "MARTLET_SECRET", "MARTLET_ADMIN_ADDRESS", "MARTLET_LOOPS", "MARTLET_NOTIFY"}
+COMMON = {
+    "MARTLET_DATABASE_URL", "MARTLET_SECRET", "MARTLET_ADMIN_ADDRESS", "MARTLET_LOOPS", "MARTLET_NOTIFY",
+    "MARTLET_UNREADY_SECONDS", "MARTLET_LOG_LEVEL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER"}
 READ = {
     "martlet-gateway": COMMON | {
         "MARTLET_STORE", "MARTLET_HTTP_ADDRESS", "MARTLET_TRUSTED_PROXIES", "MARTLET_MAIL_FROM"},
@@ -163,15 +169,15 @@ READ = {
     "martlet-worker": COMMON | {
         "MARTLET_STORE", "MARTLET_SMTP_URL", "MARTLET_MAIL_FROM", "MARTLET_CLAMD", "MARTLET_MAILS_AT_ONCE",
         "MARTLET_PUBLIC_URL"},
-    "martlet": {
-        "MARTLET_DATABASE_URL", "MARTLET_SECRET", "MARTLET_NOTIFY", "MARTLET_SMTP_URL", "MARTLET_MAIL_FROM",
-        "MARTLET_CLAMD", "MARTLET_PUBLIC_URL"},
+    "martlet": COMMON | {
+        "MARTLET_HTTP_ADDRESS", "MARTLET_TRUSTED_PROXIES", "MARTLET_SMTP_URL", "MARTLET_MAIL_FROM", "MARTLET_CLAMD",
+        "MARTLET_PUBLIC_URL"},
 }
 
 
 @pytest.mark.parametrize("program", READ)
 def test_every_mistake_is_told_at_once_and_nothing_is_started(stack: Stack, program: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MARTLET_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARTLET_", "OTEL_"))}
     command = [str(stack.binaries / program), *(["check"] if program == "martlet" else [])]
     done = subprocess.run(command, env={**kept, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=30)
     said = done.stdout + done.stderr
@@ -188,7 +194,7 @@ def test_every_mistake_is_told_at_once_and_nothing_is_started(stack: Stack, prog
 
 @pytest.mark.parametrize("program", READ)
 def test_what_is_missing_is_told_at_once(stack: Stack, program: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MARTLET_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARTLET_", "OTEL_"))}
     command = [str(stack.binaries / program), *(["check"] if program == "martlet" else [])]
     done = subprocess.run(command, env=kept, cwd=ROOT, capture_output=True, text=True, timeout=30)
     said = done.stdout + done.stderr

@@ -1,5 +1,6 @@
 import Clamd
 import Core
+import CoreHTTP
 import Crypto
 import Foundation
 import ServiceKit
@@ -31,10 +32,17 @@ enum CheckCommand: Command {
         return findings.contains { $0.standing == .bad } ? Operator.Status.failure : Operator.Status.success
     }
 
-    /// What any service would refuse to start with.
+    /// What is wrong with the settings that several services share, and with those of what is looked at here, as far as
+    /// they are set where this runs. What is one service's alone, such as the chat's limits, that one tells when it
+    /// starts; what is missing too, for not all of them need all.
     static func mistakes(_ environment: [String: String]) -> [String] {
         var settings = Environment(environment)
+        _ = ServiceSettings(&settings)
+        _ = TraceSettings(&settings, service: "martlet", instance: "check")
         _ = DatabaseSettings(&settings)
+        // Each service has its own where it listens; the form is the same.
+        _ = settings.address("MARTLET_HTTP_ADDRESS", default: "127.0.0.1:8081")
+        _ = TrustedNetworks.read(&settings)
         for name in ["MARTLET_DATABASE_URL", "MARTLET_DATABASE_DIRECT_URL"] {
             guard let scheme = settings.value(name)?.firstRange(of: "://") else { continue }
             let word = settings.value(name)?[..<scheme.lowerBound] ?? ""
