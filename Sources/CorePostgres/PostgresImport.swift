@@ -95,8 +95,9 @@ public struct PostgresImport: ImportRepository {
         guard !ids.isEmpty else { return }
         try await transaction.execute(
             """
-            INSERT INTO work_items (kind, payload)
-            SELECT 'match_alerts', jsonb_build_object('posting_ids', jsonb_agg(i.id ORDER BY i.ord))
+            INSERT INTO work_items (kind, payload, traceparent)
+            SELECT 'match_alerts', jsonb_build_object('posting_ids', jsonb_agg(i.id ORDER BY i.ord)),
+                   \(Enqueue.traceparent)::varchar
             FROM unnest(\(ids)::bigint[]) WITH ORDINALITY AS i(id, ord)
             GROUP BY (i.ord - 1) / \(Self.matchedTogetherMax)::bigint
             """)

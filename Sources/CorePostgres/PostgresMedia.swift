@@ -168,8 +168,9 @@ public struct PostgresMedia: MediaRepository {
           WHERE id = \(id) AND state = 'pending'
           RETURNING id, kind, owner_id, bytes, sha256, storage_key
         ), emptied AS (
-          INSERT INTO work_items (kind, payload)
-          SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_build_array(d.storage_key))
+          INSERT INTO work_items (kind, payload, traceparent)
+          SELECT \(WorkItem.Kind.deleteFiles.rawValue), jsonb_build_object('keys', jsonb_build_array(d.storage_key)),
+                 \(Enqueue.traceparent)::varchar
           FROM done d
         ), noted AS (
           INSERT INTO audit_log (actor_id, action, subject, subject_id, detail)

@@ -36,6 +36,27 @@ struct TracesTests {
         }
     }
 
+    @Test("what a rejected file and an import leave to be done belongs to the trace of who did that")
+    func causes() async throws {
+        try await withTestDatabase { db in
+            let scene = try await Scene(db)
+            let media = scene.world.media
+            let file = try await media.create(file(.attachment, "a"), owner: scene.applicant.id)
+            let posting = ImportedPosting(
+                source: "test", externalID: "1", companyName: "Acme",
+                draft: try JobPosting.Draft(title: "Baker", safeDescription: "", terms: JobPosting.Terms()),
+                publishedAt: Date(timeIntervalSince1970: 1_700_000_000), contentHash: digest(1))
+            try await TraceContext.$current.withValue(Self.context) {
+                _ = try await media.finish(file.id, .rejected(reason: "malformed", message: "No."))
+                _ = try await PostgresImport(db: db).store([posting])
+            }
+            let traced = try await db.write.rows(
+                "SELECT kind FROM work_items WHERE traceparent = \(Self.context.traceparent) ORDER BY kind"
+            ) { try $0.get(0, as: String.self) }
+            #expect(traced == ["delete_files", "match_alerts"])
+        }
+    }
+
     @Test("a message keeps the trace of its send, whichever way it is stored; who does not trace is not told")
     func messages() async throws {
         try await withTestDatabase { db, test in
