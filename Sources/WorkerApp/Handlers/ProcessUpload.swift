@@ -87,7 +87,8 @@ public struct ProcessUpload: WorkHandler {
             try await conclude(found, answer, folder: folder, attempt: attempt)
         } catch {
             await remove(folder)
-            // Its turn comes when those before it have been read, however many they are.
+            // Tried again after a pause, in no order, however many others there are: an attempt is not counted. Each
+            // begins anew with the object, clamd and the parser, since that it is a scan is known only then.
             if error as? MediaPoolError == .scansBusy { throw WorkFailure.waiting("other scans are being read") }
             throw error
         }
