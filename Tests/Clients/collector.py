@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -55,6 +56,7 @@ class Collector:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.times: list[float] = []
         self.headers: list[dict[str, str]] = []
         self.spans: list[Received] = []
         self.faults: list[str] = []
@@ -67,11 +69,13 @@ class Collector:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                owner.receive(self.path, dict(self.headers), body)
-                if owner.answer is None:
+                # Before anybody is told that this came, and changes the answer for what comes next.
+                answer = owner.answer
+                owner.receive(self.path, dict(self.headers), body, answer)
+                if answer is None:
                     owner.released.wait(60)
                     return
-                status, headers, content = owner.answer
+                status, headers, content = answer
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(content)), **headers}.items():
                     self.send_header(name, value)
@@ -87,13 +91,16 @@ class Collector:
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
 
-    def receive(self, path: str, headers: dict[str, str], body: bytes) -> None:
+    def receive(
+        self, path: str, headers: dict[str, str], body: bytes, answer: tuple[int, dict[str, str], bytes] | None
+    ) -> None:
+        self.times.append(time.monotonic())
         self.bodies.append(body)
         self.headers.append(headers)
         try:
             assert path == "/v1/traces" and headers["Content-Type"] == "application/json", (path, headers)
             request = json_format.ParseDict(bytes_of_ids(json.loads(body)), ExportTraceServiceRequest())
-            if not self.answer or self.answer[0] != 200:
+            if not answer or answer[0] != 200:
                 return
             for resource in request.resource_spans:
                 known = {each.key: each.value.string_value for each in resource.resource.attributes}

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ServiceKit
@@ -86,11 +87,11 @@ struct SchemaWatchTests {
         health.setStarting(true)
         var next = looks.makeAsyncIterator()
         _ = await next.next()
-        await sleeping(clock)
+        try await sleeping(clock)
         said.say((isApplied: true, newest: "20260105"))
         clock.advance(seconds: SchemaWatch.retrySeconds)
         _ = await next.next()
-        await sleeping(clock)
+        try await sleeping(clock)
         #expect(watch.problem == nil)
         clock.advance(seconds: SchemaWatch.retrySeconds)
         #expect(clock.sleepers == 1)
@@ -98,7 +99,7 @@ struct SchemaWatchTests {
         _ = await next.next()
     }
 
-    private func sleeping(_ clock: ManualClock) async {
-        while clock.sleepers == 0 { await Task.yield() }
+    private func sleeping(_ clock: ManualClock) async throws {
+        try await eventually { clock.sleepers > 0 }
     }
 }
