@@ -1,7 +1,11 @@
 -- migrate:up
 -- Messages by the hash of their room, in four tables, whose indexes are vacuumed and rebuilt one at a time and may be
 -- moved to a disk of their own. A room is in one of them, so nothing is looked up in two.
+-- Rooms first, as every send takes them before it touches a message: an edit or a repeat reads messages before it
+-- writes them, and one that waited in between would hold what is dropped below, each waiting for the other.
 -- safe: sends wait while the rows are moved, seconds a million; reads do not, until the end.
+LOCK TABLE rooms IN EXCLUSIVE MODE;
+-- safe: the same; who writes messages has the room.
 LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE;
 
 -- Who reads the table for long, as a backup does, makes this fail now and not after the rows are moved.
@@ -63,6 +67,7 @@ END $$;
 CREATE TRIGGER messages_emptied BEFORE UPDATE ON messages FOR EACH ROW EXECUTE FUNCTION empty_deleted_messages_only();
 
 -- migrate:down
+LOCK TABLE rooms IN EXCLUSIVE MODE;
 LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE;
 CREATE TABLE messages_moved (LIKE messages INCLUDING ALL EXCLUDING INDEXES);
 ALTER TABLE messages_moved

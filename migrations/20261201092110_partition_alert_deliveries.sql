@@ -1,5 +1,6 @@
 -- migrate:up
--- The ledger by the hash of its alert, in four tables, as messages are by their room.
+-- The ledger by the hash of its alert, in four tables, as messages are by their room. No transaction reads it and then
+-- writes it, so nobody who waits for this holds what is dropped below.
 -- safe: matching waits while the rows are moved; it is background work and is tried again.
 LOCK TABLE alert_deliveries IN SHARE ROW EXCLUSIVE MODE;
 

@@ -11,6 +11,9 @@ public struct Migrator: SchemaMigrator {
     public static let waitSecondsMax = 60
     /// How long a statement waits for a lock. While it waits, everyone who comes after waits behind it.
     public static let lockMillisecondsMax = 500
+    /// In the last attempt: PostgreSQL ends an autovacuum for whoever has waited for it for `deadlock_timeout`, a
+    /// second, and a vacuum of a big table takes longer than all attempts.
+    public static let lastLockMillisecondsMax = 1500
     /// The same where there is no transaction: CREATE INDEX CONCURRENTLY waits for all that are open, and nobody waits
     /// behind it.
     public static let concurrentMillisecondsMax = 600_000
@@ -29,6 +32,7 @@ public struct Migrator: SchemaMigrator {
         public var waitMilliseconds = Migrator.waitSecondsMax * 1000
         public var lockMilliseconds = Migrator.lockMillisecondsMax
         public var concurrentMilliseconds = Migrator.concurrentMillisecondsMax
+        public var lastLockMilliseconds = Migrator.lastLockMillisecondsMax
         public var attempts = Migrator.attemptsMax
 
         public init() {}
@@ -177,16 +181,25 @@ extension Migrator {
         _ file: MigrationFile, _ part: MigrationFile.Part, in session: Postgres.Session, record: () async throws -> Void
     ) async throws -> AppliedMigration {
         let start = ContinuousClock.now
+        // Only a whole transaction may be tried again; what ran outside of one is half done.
+        let attempts = part.inTransaction ? patience.attempts : 1
         for attempt in 1... {
+            let milliseconds =
+                if !part.inTransaction {
+                    patience.concurrentMilliseconds
+                } else if attempt < attempts {
+                    patience.lockMilliseconds
+                } else {
+                    patience.lastLockMilliseconds
+                }
             do {
-                let milliseconds = part.inTransaction ? patience.lockMilliseconds : patience.concurrentMilliseconds
                 try await session.execute("SELECT set_config('lock_timeout', \(String(milliseconds)), false)")
                 try await once(file, part, in: session, record: record)
                 break
             } catch let failure as StatementFailure {
-                // Only a whole transaction may be tried again; what ran outside of one is half done.
-                guard failure.error.isLockTimeout, part.inTransaction, attempt < patience.attempts else {
-                    throw MigrationError(file.name, line: failure.line, explain(failure.error))
+                // Where it and another waited for each other, the other has gone on by then.
+                guard failure.error.isLockTimeout || failure.error.isSerialization, attempt < attempts else {
+                    throw MigrationError(file.name, line: failure.line, explain(failure.error, attempts, milliseconds))
                 }
                 try await session.execute("SELECT pg_sleep(\(0.25 * Double(1 << attempt)))")
             }
@@ -221,12 +234,12 @@ extension Migrator {
         }
     }
 
-    private func explain(_ error: PostgresError) -> String {
+    private func explain(_ error: PostgresError, _ attempts: Int, _ milliseconds: Int) -> String {
         if error.isLockTimeout {
             return
-                "a lock was not to be had in \(patience.attempts) attempts of \(patience.lockMilliseconds) ms: "
-                + "someone holds it "
-                + "(look for a long transaction in pg_stat_activity); nothing of this migration was applied"
+                "a lock was not to be had in \(attempts) attempts, the last of \(milliseconds) ms: "
+                + "someone holds it (look for a long transaction in pg_stat_activity, or for an autovacuum "
+                + "\"to prevent wraparound\", which has to end by itself); nothing of this migration was applied"
         }
         let detail = error.detail.map { " (\($0))" } ?? ""
         return "\(error.message)\(detail) [\(error.sqlState)]"
