@@ -33,14 +33,18 @@ public struct WorkCursor: Sendable {
     }
 
     /// Where to claim after.
-    public mutating func begin(bound: UInt64?, at seconds: Double) -> WorkPosition {
+    ///
+    /// - Parameter floor: nothing is before it (`WorkRescue.floor`), so no scan begins there.
+    public mutating func begin(
+        bound: UInt64?, floor: WorkPosition = WorkPosition(), at seconds: Double
+    ) -> WorkPosition {
         guard let bound else { return position }
-        let start = WorkPosition(tx: min(boundBefore, position.tx), id: 0)
+        let start = max(floor, WorkPosition(tx: min(boundBefore, position.tx), id: 0))
         boundBefore = bound
         lastLowScan = seconds
         guard seconds >= nextFullScan else { return start }
         fullScanBegan = seconds
-        return WorkPosition()
+        return floor
     }
 
     public mutating func end(_ claim: WorkClaim, limit: Int, at seconds: Double) {

@@ -16,37 +16,70 @@ extension PostgresWorkQueue {
         }
     }
 
-    public func rescue(upTo: WorkPosition) async throws -> Int {
+    /// The look is a reader's, so that no claim waits for it: under a snapshot that somebody holds it may read many
+    /// rows that are gone. What it finds is looked at once more by key.
+    public func rescue(after: WorkPosition, upTo: WorkPosition) async throws -> WorkRescue {
         try await mapped {
-            try await db.write.execute(
+            let look = try await look(after: after, upTo: upTo)
+            guard !look.lost.isEmpty else {
+                return WorkRescue(ready: 0, buried: 0, floor: look.floor, era: look.era)
+            }
+            let ready = try await db.write.execute(
                 """
                 UPDATE work_items
                 SET tx = pg_current_xact_id(), leased_until = NULL, fence = NULL, worker = NULL, again = false
                 WHERE id = ANY (ARRAY(
                   SELECT id FROM work_items
-                  WHERE NOT waiting AND (tx, id) <= (\(PostgresXID(upTo.tx))::xid8, \(upTo.id)::bigint)
-                    AND leased_until < now() AND attempts < \(WorkItem.attemptsMax)
-                  ORDER BY tx, id LIMIT \(Self.movedMax) FOR UPDATE SKIP LOCKED))
+                  WHERE id = ANY (\(look.lost)::bigint[]) AND leased_until < now()
+                    AND attempts < \(WorkItem.attemptsMax)
+                  FOR UPDATE SKIP LOCKED))
                 """)
-        }
-    }
-
-    public func bury() async throws -> Int {
-        try await mapped {
-            try await db.write.execute(
+            let buried = try await db.write.execute(
                 """
                 WITH gone AS (
                   DELETE FROM work_items WHERE id = ANY (ARRAY(
                     SELECT id FROM work_items
-                    WHERE NOT waiting AND leased_until < now() AND attempts >= \(WorkItem.attemptsMax)
-                    ORDER BY tx, id LIMIT \(Self.movedMax) FOR UPDATE SKIP LOCKED))
+                    WHERE id = ANY (\(look.lost)::bigint[]) AND leased_until < now()
+                      AND attempts >= \(WorkItem.attemptsMax)
+                    FOR UPDATE SKIP LOCKED))
                   RETURNING id, kind, payload, unique_key, attempts, last_error, worker, created_at)
                 INSERT INTO work_dead (id, kind, payload, unique_key, attempts, last_error, worker, created_at)
                 SELECT id, kind, payload, unique_key, attempts,
                        coalesce(last_error, 'Its worker did not come back from any attempt.'), worker, created_at
                 FROM gone
                 """)
+            return WorkRescue(ready: ready, buried: buried, floor: look.floor, era: look.era)
         }
+    }
+
+    private typealias Look = (lost: [Int64], floor: WorkPosition, era: String)
+
+    /// What the snapshot does not see yet has at least the transaction of its xmin.
+    private func look(after: WorkPosition, upTo: WorkPosition) async throws -> Look {
+        let found = try await db.long.first(
+            """
+            SELECT ARRAY(
+                     SELECT id FROM work_items
+                     WHERE NOT waiting AND (tx, id) > (\(PostgresXID(after.tx))::xid8, \(after.id)::bigint)
+                       AND (tx, id) <= (\(PostgresXID(upTo.tx))::xid8, \(upTo.id)::bigint) AND leased_until < now()
+                     ORDER BY tx, id LIMIT \(Self.movedMax)),
+                   pg_snapshot_xmin(pg_current_snapshot()), first.tx, first.id,
+                   pg_postmaster_start_time()::text || ' ' || 'work_items'::regclass::oid
+            FROM (SELECT) one LEFT JOIN LATERAL (
+              SELECT tx, id FROM work_items
+              WHERE NOT waiting AND (tx, id) > (\(PostgresXID(after.tx))::xid8, \(after.id)::bigint)
+              ORDER BY tx, id LIMIT 1) first ON true
+            """
+        ) { row -> Look in
+            let unseen = WorkPosition(tx: try row.get(1, as: PostgresXID.self).value)
+            let era: String = try row.get(4)
+            guard let tx = try row.get(2, as: PostgresXID?.self), let id = try row.get(3, as: Int64?.self) else {
+                return (try row.get(0), unseen, era)
+            }
+            return (try row.get(0), min(unseen, WorkPosition(tx: tx.value, id: id - 1)), era)
+        }
+        guard let found else { throw AppError.unavailable }
+        return found
     }
 
     public func fireSchedule(_ name: String, kind: WorkItem.Kind, payload: String, at due: Date) async throws -> Bool {

@@ -172,25 +172,34 @@ extension Worker {
 
     /// Moves what nobody holds, and fires schedules.
     func keepUp() async {
-        var round = 0
         while !isStopping {
             do { try await clock.sleep(seconds: Self.promoteSeconds * (0.75 + settings.random() / 2)) } catch { return }
-            round += 1
             do {
                 var moved = try await queue.promote()
-                if round % Self.rescueRounds == 0 {
-                    moved += try await queue.rescue(upTo: rescuePosition)
-                    let buried = try await queue.bury()
-                    if buried > 0 { log.warning("buried work that kills its workers", ["items": .int(Int64(buried))]) }
-                }
                 if try await lookAtPauses() { moved += 1 }
                 if try await fireSchedules() { moved += 1 }
+                // Last, as it is what may take long: the others do not fail with it.
+                if seconds >= nextRescue { moved += try await rescue() }
                 noteAnswer()
                 if moved > 0 { wakeLanes() }
             } catch {
                 log.warning("could not keep the queue up", ["error": .string("\(error)")])
             }
         }
+    }
+
+    /// Returns how many items are ready again.
+    private func rescue() async throws -> Int {
+        let began = seconds
+        defer {
+            nextRescue = seconds + max(Self.rescueSecondsMin, (seconds - began) * Self.rescueShareMax)
+        }
+        let rescue = try await queue.rescue(after: floor.from(at: began), upTo: rescuePosition)
+        floor.note(rescue, at: began)
+        if rescue.buried > 0 {
+            log.warning("buried work that kills its workers", ["items": .int(Int64(rescue.buried))])
+        }
+        return rescue.ready
     }
 
     /// Claims have passed by what was paused: where a pause has ended, all lanes begin anew.

@@ -15,8 +15,12 @@ public actor Worker {
     /// Three renewals may fail before a lease ends.
     public static let renewSeconds = Double(WorkItem.leaseSeconds) / 4
     public static let promoteSeconds = 1.0
-    /// In rounds of promotion.
-    static let rescueRounds = 5
+    /// Between looks for lost leases: at least this, and fifty times what the last look took.
+    static let rescueSecondsMin = 5.0
+    static let rescueShareMax = 50.0
+    /// That the queue has nothing before its floor holds for what this code writes. What else was put there, by hand
+    /// or from a dump, is found by a look from the beginning after this time.
+    static let floorSecondsMax = 600.0
     /// After an error of the queue itself.
     static let errorPauseSeconds = 1.0
     /// Completions in one statement.
@@ -89,6 +93,8 @@ public actor Worker {
     var isFlushing = false
     var firedSchedules: [String: Date] = [:]
     var pauseState: WorkPauseState?
+    var floor = QueueFloor()
+    var nextRescue = rescueSecondsMin
     private var loops: [Task<Void, Never>] = []
     private var whenIdle: [CheckedContinuation<Void, Never>] = []
     private let began = ContinuousClock.now
@@ -232,7 +238,7 @@ public actor Worker {
     private func claim(_ index: Int, limit: Int) async throws -> Int {
         let lane = lanes[index].lane
         let bound = lanes[index].cursor.needsBound(at: seconds) ? try await queue.bound() : nil
-        let after = lanes[index].cursor.begin(bound: bound, at: seconds)
+        let after = lanes[index].cursor.begin(bound: bound, floor: floor.position, at: seconds)
         let claim = try await queue.claim(worker: settings.name, kinds: lane.kinds, limit: limit, after: after)
         noteAnswer()
         lanes[index].cursor.end(claim, limit: limit, at: seconds)

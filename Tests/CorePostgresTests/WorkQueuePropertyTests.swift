@@ -17,6 +17,7 @@ import Testing
         var completed: [Int: Int] = [:]
         var enqueuing = 0
         var abandoned: [WorkItem] = []
+        var floor = WorkPosition()
     }
 
     struct RollBack: Error {}
@@ -76,7 +77,8 @@ import Testing
                 guard ContinuousClock.now < deadline else { return }
                 let seconds = (ContinuousClock.now - start) / .seconds(1)
                 let bound = cursor.needsBound(at: seconds) ? try await queue.bound() : nil
-                let after = cursor.begin(bound: bound, at: seconds)
+                let floor = ledger.withLock { $0.floor }
+                let after = cursor.begin(bound: bound, floor: floor, at: seconds)
                 let claim = try await queue.claim(worker: name, kinds: [.prune], limit: 7, after: after)
                 cursor.end(claim, limit: 7, at: seconds)
                 for item in claim.items {
@@ -103,6 +105,23 @@ import Testing
             }
         }
 
+        /// Looks for lost leases from the floor of the look before, and at what is at the new one or before: nothing.
+        func raiseFloor() async throws {
+            let rescue = try await queue.rescue(after: ledger.withLock { $0.floor }, upTo: .end)
+            let floor = rescue.floor
+            ledger.withLock { ledger in
+                #expect(ledger.floor <= floor)
+                ledger.floor = floor
+            }
+            let before = try await db.write.first(
+                """
+                SELECT count(*) FROM work_items
+                WHERE NOT waiting AND (tx, id) <= (\(PostgresXID(floor.tx))::xid8, \(floor.id)::bigint)
+                """
+            ) { try $0.get(0, as: Int.self) }
+            #expect(before == 0)
+        }
+
         /// Ends the leases of abandoned items, as time would; their worker comes back late, and nothing is its own.
         func rescue(deadline: ContinuousClock.Instant) async throws {
             while try await !isDone {
@@ -117,8 +136,7 @@ import Testing
                     WHERE id = ANY (\(lost.map(\.id.value))::bigint[])
                     """)
                 _ = try await queue.promote()
-                _ = try await queue.rescue(upTo: .end)
-                _ = try await queue.bury()
+                try await raiseFloor()
                 for item in lost { #expect(try await queue.complete([item.id], fence: item.fence).isEmpty) }
             }
         }
@@ -143,6 +161,7 @@ import Testing
             }
             let ledger = run.ledger.withLock { $0 }
             #expect(ledger.committed.count > 400)
+            #expect(ledger.floor > WorkPosition())
             #expect(Set(ledger.completed.keys).union(deadNumbers) == ledger.committed)
             #expect(ledger.completed.values.allSatisfy { $0 == 1 })
             #expect(ledger.rolledBack.isDisjoint(with: ledger.ran.keys))

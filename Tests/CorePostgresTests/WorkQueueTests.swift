@@ -25,6 +25,10 @@ import Testing
             "UPDATE work_items SET leased_until = now() - interval '1 second' WHERE leased_until IS NOT NULL")
     }
 
+    func rescue(_ queue: PostgresWorkQueue) async throws -> WorkRescue {
+        try await queue.rescue(after: WorkPosition(), upTo: .end)
+    }
+
     func count(_ db: Database, _ sql: SQL) async throws -> Int64? {
         try await db.write.first(sql) { try $0.get(0, as: Int64.self) }
     }
@@ -68,10 +72,11 @@ import Testing
             let queue = PostgresWorkQueue(db: db)
             try await put(queue)
             let first = try #require(try await claimAll(queue).first)
-            #expect(try await queue.rescue(upTo: .end) == 0)
+            let floor = try await rescue(queue).floor
             try await expireLeases(db)
-            #expect(try await queue.rescue(upTo: WorkPosition()) == 0)
-            #expect(try await queue.rescue(upTo: .end) == 1)
+            #expect(try await queue.rescue(after: floor, upTo: WorkPosition()).ready == 0)
+            let rescued = try await queue.rescue(after: floor, upTo: .end)
+            #expect(rescued.ready == 1 && rescued.buried == 0)
             let second = try #require(try await claimAll(queue).first)
             #expect(second.id == first.id && second.attempt == 2 && second.fence != first.fence)
 
@@ -141,7 +146,7 @@ import Testing
             try await queue.postpone(item, reason: "no scanner", afterSeconds: 3600)
             #expect(try await claimAll(queue).isEmpty)
             #expect(try await queue.promote() == 0)
-            #expect(try await queue.bury() == 0)
+            #expect(try await rescue(queue).buried == 0)
             let error = try await db.write.first("SELECT last_error FROM work_items") { try $0.get(0, as: String.self) }
             #expect(error == "no scanner")
             try await db.write.execute("UPDATE work_items SET run_at = now()")
@@ -161,11 +166,12 @@ import Testing
                 if items.isEmpty { break }
                 runs += 1
                 try await expireLeases(db)
-                _ = try await queue.rescue(upTo: .end)
+                let rescued = try await rescue(queue)
+                let isLast = runs == WorkItem.attemptsMax
+                #expect(rescued.ready == (isLast ? 0 : 1) && rescued.buried == (isLast ? 1 : 0))
             }
             #expect(runs == WorkItem.attemptsMax)
-            #expect(try await queue.bury() == 1)
-            #expect(try await queue.bury() == 0)
+            #expect(try await rescue(queue).buried == 0)
             let dead = try await queue.dead(kind: .prune, limit: 10, before: nil)
             #expect(dead.map(\.attempts) == [WorkItem.attemptsMax])
             #expect(try await queue.dead(kind: .sendMail, limit: 10, before: nil).isEmpty)

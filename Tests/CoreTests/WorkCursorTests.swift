@@ -72,4 +72,19 @@ import Testing
         cursor.end(claim(0), limit: 10, at: 131)
         #expect(cursor.begin(bound: 60, at: 132) == WorkPosition())
     }
+
+    @Test("no scan begins before the floor, and reading on does not heed it")
+    func floor() {
+        let floor = WorkPosition(tx: 55, id: 4)
+        var cursor = WorkCursor(at: 0)
+        #expect(cursor.begin(bound: 50, floor: floor, at: 0) == floor)
+        cursor.end(claim(10, last: WorkPosition(tx: 57, id: 3)), limit: 10, at: 0)
+        #expect(cursor.begin(bound: nil, floor: floor, at: 0.1) == WorkPosition(tx: 57, id: 3))
+        cursor.end(claim(0), limit: 10, at: 0.1)
+        #expect(cursor.begin(bound: 60, floor: floor, at: 0.2) == floor)
+        cursor.end(claim(0), limit: 10, at: 0.2)
+        #expect(cursor.begin(bound: 60, floor: floor, at: 0.3) == WorkPosition(tx: 60, id: 0))
+        cursor.end(claim(0), limit: 10, at: 0.3)
+        #expect(cursor.begin(bound: 70, floor: floor, at: 30) == floor)
+    }
 }

@@ -175,8 +175,9 @@ private struct TimedQueue: WorkQueue {
         try await queue.postpone(item, reason: reason, afterSeconds: afterSeconds)
     }
     func promote() async throws -> Int { try await queue.promote() }
-    func rescue(upTo position: WorkPosition) async throws -> Int { try await queue.rescue(upTo: position) }
-    func bury() async throws -> Int { try await queue.bury() }
+    func rescue(after: WorkPosition, upTo: WorkPosition) async throws -> WorkRescue {
+        try await queue.rescue(after: after, upTo: upTo)
+    }
     func fireSchedule(_ name: String, kind: WorkItem.Kind, payload: String, at due: Date) async throws -> Bool {
         try await queue.fireSchedule(name, kind: kind, payload: payload, at: due)
     }

@@ -74,6 +74,25 @@ public struct WorkPosition: Sendable, Equatable, Comparable {
     }
 }
 
+/// What one look for lost leases did and saw.
+public struct WorkRescue: Sendable, Equatable {
+    /// Items that are ready again, and those that are dead letters now.
+    public let ready: Int
+    public let buried: Int
+    /// No item is at this position or before it, waiting ones aside, and none will come to be there: what is put in,
+    /// and what becomes ready, gets the position of its own transaction.
+    public let floor: WorkPosition
+    /// The server and the table that the floor is of. Positions of another one have nothing to do with it.
+    public let era: String
+
+    public init(ready: Int, buried: Int, floor: WorkPosition, era: String) {
+        self.ready = ready
+        self.buried = buried
+        self.floor = floor
+        self.era = era
+    }
+}
+
 /// A batch of items that one claim got. They share their fence.
 public struct WorkClaim: Sendable {
     public let items: [WorkItem]
@@ -108,11 +127,10 @@ public protocol WorkQueue: Sendable {
     func postpone(_ item: WorkItem, reason: String, afterSeconds: Double) async throws
     /// Makes waiting items ready whose time has come. Returns how many moved.
     func promote() async throws -> Int
-    /// Makes items ready again whose lease ran out. Looks no further than the position, so that a backlog that nobody
-    /// has claimed from yet is not read through.
-    func rescue(upTo: WorkPosition) async throws -> Int
-    /// Takes items to the dead letters whose lease ran out on their last attempt: they kill their workers.
-    func bury() async throws -> Int
+    /// Makes items ready again whose lease ran out, and takes those to the dead letters whose lease ran out on their
+    /// last attempt: they kill their workers. Looks behind the first position, the `WorkRescue.floor` of the last
+    /// look, up to the second, so that a backlog that nobody has claimed from is not read through.
+    func rescue(after: WorkPosition, upTo: WorkPosition) async throws -> WorkRescue
     /// Puts a scheduled item in when its time has come, once over all workers; returns whether it did.
     func fireSchedule(_ name: String, kind: WorkItem.Kind, payload: String, at due: Date) async throws -> Bool
     func depth() async throws -> [WorkDepth]
