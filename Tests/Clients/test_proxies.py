@@ -9,6 +9,7 @@ import shutil
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,6 +29,7 @@ from waiting import until
 
 PAGE = ROOT / "docs/operations/proxies.md"
 WITNESS_SECONDS_MAX = 20
+CROWD = 100  # Requests that are under way at once.
 BODY_BYTES_MAX = 52 << 20  # The doors'.
 GATEWAYS, CHATS = ("10.0.0.11", "10.0.0.12"), ("10.0.0.21", "10.0.0.22")
 NGINX = """
@@ -160,6 +162,7 @@ class Witness(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     body_began = threading.Event()
     answer_began = threading.Event()
+    together = threading.Barrier(CROWD)
     connections = 0
 
     def setup(self) -> None:
@@ -175,6 +178,8 @@ class Witness(BaseHTTPRequestHandler):
             self.answer_began.wait(WITNESS_SECONDS_MAX)
             self.wfile.write(b"half")
             return
+        if self.path == "/api/together":
+            self.together.wait(WITNESS_SECONDS_MAX)
         names = ("X-Forwarded-For", "X-Real-IP", "Forwarded")
         told = "" if self.path == "/_health" else " ".join(str(self.headers.get_all(name)) for name in names)
         self.send_response(200 if told else 204)
@@ -219,9 +224,13 @@ class Deaf(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = CROWD  # A crowd knocks at once.
+
+
 @contextmanager
 def serving(kind: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    server = Server(("127.0.0.1", 0), kind)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"127.0.0.1:{server.server_address[1]}"
@@ -263,6 +272,23 @@ def test_the_door_passes_answers_on_as_they_come_and_keeps_connections(kind: str
             assert http.get(f"{base}/api/jobs", timeout=10).status_code == 200
         looks = 4 * (time.monotonic() - began + 1)
         assert Witness.connections <= looks + 6
+
+
+@pytest.mark.parametrize("kind", ["nginx", "haproxy", "caddy"])
+def test_the_door_keeps_as_many_connections_as_it_needed_at_once(kind: str, tmp_path: Path) -> None:
+    Witness.together.reset()
+    crowd = ThreadPoolExecutor(CROWD)
+    with crowd, serving(Witness) as here, door(kind, tmp_path, [here] * 2, [here] * 2) as base:
+        def ask(http: requests.Session) -> int:
+            return http.get(f"{base}/api/together", timeout=WITNESS_SECONDS_MAX).status_code
+
+        people = [requests.Session() for _ in range(CROWD)]
+        assert set(crowd.map(ask, people)) == {200}
+        Witness.connections, began = 0, time.monotonic()
+        for _ in range(3):
+            assert set(crowd.map(ask, people)) == {200}
+        # Its own looks, as above.
+        assert Witness.connections <= 4 * (time.monotonic() - began + 1) + CROWD / 10
 
 
 @pytest.mark.parametrize("kind", ["nginx", "haproxy", "caddy"])

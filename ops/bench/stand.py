@@ -91,6 +91,7 @@ class Stand:
         environment = {
             "MARTLET_SITE": f":{port}", "MARTLET_BIND": "127.0.0.1", "MARTLET_GATEWAYS": base.removeprefix("http://"),
             "XDG_CONFIG_HOME": caddy, "XDG_DATA_HOME": caddy,
+            "GOGC": "400", "GOMEMLIMIT": "384MiB",  # As in docker-compose.yml.
         }
         command = ["caddy", "run", "--config", str(ROOT / "ops/Caddyfile"), "--adapter", "caddyfile"]
         url = f"http://127.0.0.1:{port}"
