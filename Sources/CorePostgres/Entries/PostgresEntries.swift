@@ -5,13 +5,14 @@ import Postgres
 public struct PostgresEntries: EntryRepository {
     private let db: Database
     private let scans = EntryScans()
+    private let totals = EntryTotals()
 
     public init(db: Database) { self.db = db }
 
     public func entries(_ query: EntryQuery, viewer: User.ID?, now: Date) async throws -> EntryPage {
         let statements = EntryStatements(query, viewer: viewer, now: now)
         return try await inTurn(query) {
-            let (values, total) = try await page(query, statements)
+            let (values, total) = try await page(query, statements, now)
             return EntryPage(entries: try await populated(values, query, statements), total: total)
         }
     }
@@ -42,15 +43,17 @@ public struct PostgresEntries: EntryRepository {
     }
 
     private func page(
-        _ query: EntryQuery, _ statements: EntryStatements
+        _ query: EntryQuery, _ statements: EntryStatements, _ now: Date
     ) async throws -> (values: [Entry.Value], total: Int64?) {
         let page = statements.page()
         let read = EntryRows.value(query.kind)
         guard query.counted else { return (try await db.long.rows(page, as: read), nil) }
+        if let total = totals.recent(query, now: now) { return (try await db.long.rows(page, as: read), total) }
         let total = Statement(statements.total()) { try $0.get(0, as: Int64.self) }
         if query.isServedByIndex {
-            let (values, totals) = try await db.long.batch(Statement(page, as: read), total)
-            return (values, totals.first)
+            let (values, counted) = try await db.long.batch(Statement(page, as: read), total)
+            totals.keep(counted.first, of: query, now: now)
+            return (values, counted.first)
         }
         // Finding them was the work, and a page that is not full says how many there are.
         let values = try await db.long.rows(page, as: read)

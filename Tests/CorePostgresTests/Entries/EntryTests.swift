@@ -239,6 +239,42 @@ struct EntryTests {
         }
     }
 
+    @Test("the total of a thousand and more is a second old at most, a smaller or filtered one is of now")
+    func keptTotals() async throws {
+        try await withTestDatabase { db, database in
+            let entries = PostgresEntries(db: db)
+            let named = try EntryFilter.compare(.company(.name), .startsWith("Many", ignoringCase: false))
+            let time = Date(timeIntervalSince1970: 1_000_000)
+            func total(_ filter: EntryFilter? = nil, after seconds: Double) async throws -> Int64? {
+                let query = try EntryQuery(.company, filter: filter, limit: 1, counted: true)
+                return try await entries.entries(query, viewer: nil, now: time.addingTimeInterval(seconds)).total
+            }
+            func add(_ count: Int) async throws {
+                try await database.run(
+                    "INSERT INTO companies (name) SELECT 'Many' FROM generate_series(1, \(count))")
+            }
+            try await add(998)
+            #expect(try await total(after: 0) == 998)
+            try await add(1)
+            #expect(try await total(after: 0) == 999)
+            try await add(1)
+            #expect(try await total(after: 0) == 1000)
+            try await add(1)
+            #expect(try await total(after: 0.999) == 1000)
+            #expect(try await total(named, after: 0.999) == 1001)
+            // A clock that was set back does not keep it for longer.
+            #expect(try await total(after: -1) == 1001)
+            #expect(try await total(after: 1) == 1001)
+            try await add(1)
+            #expect(try await total(after: 1.999) == 1001)
+            #expect(try await total(after: 2) == 1002)
+            try await database.run("DELETE FROM companies WHERE id % 2 = 0")
+            #expect(try await total(after: 3) == 501)
+            try await add(1)
+            #expect(try await total(after: 3) == 502)
+        }
+    }
+
     /// 30 companies with logos, 200 postings, three applications each.
     private static let board = """
         INSERT INTO users (username, email) SELECT 'user' || i, 'user' || i || '@example.org'
