@@ -8,6 +8,7 @@ import os
 import re
 from pathlib import Path
 
+from alert_rows import AlertRows
 from chat_fleet import ChatFleet
 from chat_rows import ChatRows
 from gateway_rows import GatewayRows
@@ -35,14 +36,15 @@ def main() -> None:
     print(f"Each load: {SECONDS} s, {CONNECTIONS} connections, the median of {ROUNDS} rounds in turns.", flush=True)
     gateway, socketio, chat, fleet = GatewayRows(stand), SocketIORows(stand), ChatRows(stand), ChatFleet(stand)
     media, uploads, queue = MediaRows(stand), UploadRows(stand), QueueRows(stand)
-    search = SearchRows(stand, SearchData(stand))
+    many = SearchData(stand)
+    search, alerts = SearchRows(stand, many), AlertRows(stand, many)
     # The import makes the rows of the gateway's other measures.
     of_postings = (gateway.starts, gateway.constant, gateway.posting_by_id, gateway.postings_list)
     of_chat = (chat.fan_out, chat.sends, chat.latency, chat.neighbour, fleet.idle, fleet.comeback, socketio.socketio)
     of_media = (media.variants, media.documents, media.child_memory, uploads.upload_memory, uploads.uploads)
     others = (*of_chat, *of_media, queue.queue, queue.queue_held)
     # Last, as what they add to the database is most of it.
-    of_many = (search.search,)
+    of_many = (search.search, alerts.alerts)
     known = {measure.__name__ for measure in (gateway.imports, *of_postings, *others, *of_many)}
     if ONLY - known:
         raise SystemExit(f"BENCH_ONLY knows no {' '.join(ONLY - known)}; there are {' '.join(sorted(known))}.")

@@ -243,8 +243,9 @@ class SearchData:
     def copy(self, table: str, rows: list[tuple]) -> None:
         command = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", self.stand.database_url]
         command += ["-c", f"COPY bench.{table} FROM STDIN (FORMAT csv)"]
-        text = "".join(
-            ",".join('"' + str(cell).replace('"', '""') + '"' for cell in (number, *row)) + "\n"
-            for number, row in enumerate(rows)
-        )
+
+        def quoted(cell: object) -> str:
+            return "" if cell is None else '"' + str(cell).replace('"', '""') + '"'
+
+        text = "".join(",".join(map(quoted, (number, *row))) + "\n" for number, row in enumerate(rows))
         subprocess.run(command, input=text, text=True, check=True)

@@ -14,7 +14,7 @@ COMMON, MIDDLING = 0.03, 0.002
 TRIES_MAX = 50  # To find a question that was not yet asked.
 # Whole words, and none that search_normalise reads together with its neighbour: front end, e-mail, Node.js, level A.
 WORD = re.compile(r"(?<![\w'’&.+#/@-])[A-Za-z]{3,14}(?![\w'’&+#/@-]|\.\w| [A-Za-z]\b)")
-TOGETHER = set("front back end full stack dev ops dot net objective sharp plus node react vue angular next express".split())
+TOGETHER = set("front back end full stack dev ops dot net objective sharp plus node react vue angular next".split())
 KINDS = ("full_time", "part_time", "contract", "internship", "temporary", "other")
 # How often each is asked, of a hundred.
 MIX = {
