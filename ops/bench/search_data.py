@@ -174,7 +174,8 @@ class SearchData:
         table = self.stand.sql("SELECT pg_size_pretty(pg_table_size('posting_search'))")
         self.stand.notes.append(
             f"search: {self.postings:,} postings of {words} words, recombined from {len(self.documents):,} real texts "
-            f"and the announcements, made and indexed in {made - begun:.0f} s; index {size}, table {table}"
+            f"and the announcements, made and indexed in {made - begun:.0f} s; index {size}, table {table}, "
+            f"shared_buffers {self.stand.sql('SHOW shared_buffers')}, warm"
         )
 
     def fill(self) -> None:
@@ -217,6 +218,9 @@ class SearchData:
         # As the worker's item does.
         self.stand.sql("SELECT refresh_search_facts()")
         self.stand.sql("VACUUM ANALYZE")
+        # As after some hours of searches.
+        self.stand.sql("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+        self.stand.sql("SELECT pg_prewarm('posting_search'), pg_prewarm('posting_search_gin')")
         self.configure()
 
     def configure(self, *settings: str) -> None:

@@ -46,6 +46,8 @@ class Questions:
         for word, count in self.frequency.items():
             part = count / data.postings
             bands["common" if part >= COMMON else "middling" if part >= MIDDLING else "rare"].append(word)
+        # Where there is only the small sample of the repository, none of its words is rare.
+        bands["rare"] = bands["rare"] or sorted(self.frequency, key=lambda word: self.frequency[word])[:100]
         self.bands = bands
 
     def frequencies(self, words: list[str]) -> dict[str, int]:
