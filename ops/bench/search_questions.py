@@ -39,9 +39,13 @@ class Questions:
 
     def __init__(self, data: SearchData):
         self.data = data
-        self.sentences = [sentence for document in data.documents for sentence in document.sentences]
-        found = {word.lower() for sentence in self.sentences for word in WORD.findall(sentence)}
+        sentences = [sentence for document in data.documents for sentence in document.sentences]
+        found = {word.lower() for sentence in sentences for word in WORD.findall(sentence)}
         self.frequency = self.frequencies(sorted(found - TOGETHER))
+        self.words = [
+            sorted({word.lower() for word in WORD.findall(sentence)} & self.frequency.keys()) for sentence in sentences
+        ]
+        self.phrases = [phrase for sentence in sentences for phrase in self.side_by_side(sentence)]
         bands: dict[str, list[str]] = {"common": [], "middling": [], "rare": []}
         for word, count in self.frequency.items():
             part = count / data.postings
@@ -123,18 +127,17 @@ class Questions:
     def together(self, rng: random.Random, count: int) -> str:
         """Words of one sentence, so there are postings that have them all."""
         while True:
-            words = {word.lower() for word in WORD.findall(rng.choice(self.sentences))} & self.frequency.keys()
+            words = self.words[rng.randrange(len(self.words))]
             if len(words) >= count:
-                return " ".join(rng.sample(sorted(words), count))
+                return " ".join(rng.sample(words, count))
 
     def phrase(self, rng: random.Random) -> str:
         """Two words that stand side by side in a sentence."""
-        while True:
-            sentence = rng.choice(self.sentences)
-            words = [match for match in WORD.finditer(sentence) if match[0].lower() in self.frequency]
-            phrases = [
-                f"{first[0]} {second[0]}" for first, second in itertools.pairwise(words)
-                if sentence[first.end():second.start()] == " "
-            ]
-            if phrases:
-                return rng.choice(phrases)
+        return rng.choice(self.phrases)
+
+    def side_by_side(self, sentence: str) -> list[str]:
+        words = [match for match in WORD.finditer(sentence) if match[0].lower() in self.frequency]
+        return [
+            f"{first[0]} {second[0]}" for first, second in itertools.pairwise(words)
+            if sentence[first.end():second.start()] == " "
+        ]
