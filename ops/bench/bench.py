@@ -8,11 +8,14 @@ import os
 import re
 from pathlib import Path
 
+from alert_rows import AlertRows
 from chat_fleet import ChatFleet
 from chat_rows import ChatRows
 from gateway_rows import GatewayRows
 from media_rows import MediaRows
 from queue_rows import QueueRows
+from search_data import SearchData
+from search_rows import SearchRows
 from socketio_rows import SocketIORows
 from stand import CONNECTIONS, LOAD_CORE, ROUNDS, SECONDS, SERVER_CORE, Stand
 from upload_rows import UploadRows
@@ -33,18 +36,22 @@ def main() -> None:
     print(f"Each load: {SECONDS} s, {CONNECTIONS} connections, the median of {ROUNDS} rounds in turns.", flush=True)
     gateway, socketio, chat, fleet = GatewayRows(stand), SocketIORows(stand), ChatRows(stand), ChatFleet(stand)
     media, uploads, queue = MediaRows(stand), UploadRows(stand), QueueRows(stand)
+    many = SearchData(stand)
+    search, alerts = SearchRows(stand, many), AlertRows(stand, many)
     # The import makes the rows of the gateway's other measures.
     of_postings = (gateway.starts, gateway.constant, gateway.posting_by_id, gateway.postings_list)
     of_chat = (chat.fan_out, chat.sends, chat.latency, chat.neighbour, fleet.idle, fleet.comeback, socketio.socketio)
     of_media = (media.variants, media.documents, media.child_memory, uploads.upload_memory, uploads.uploads)
     others = (*of_chat, *of_media, queue.queue, queue.queue_held)
-    known = {measure.__name__ for measure in (gateway.imports, *of_postings, *others)}
+    # Last, as what they add to the database is most of it.
+    of_many = (search.search, alerts.alerts)
+    known = {measure.__name__ for measure in (gateway.imports, *of_postings, *others, *of_many)}
     if ONLY - known:
         raise SystemExit(f"BENCH_ONLY knows no {' '.join(ONLY - known)}; there are {' '.join(sorted(known))}.")
-    wanted = [measure for measure in of_postings if not ONLY or measure.__name__ in ONLY]
-    if wanted or not ONLY or "imports" in ONLY:
+    wanted = [measure for measure in (*of_postings, *others, *of_many) if not ONLY or measure.__name__ in ONLY]
+    needing = {measure.__name__ for measure in (gateway.imports, *of_postings, *of_many)}
+    if not ONLY or needing & ONLY:
         wanted.insert(0, gateway.imports)
-    wanted += [measure for measure in others if not ONLY or measure.__name__ in ONLY]
     for measure in wanted:
         print(f"… {measure.__name__.replace('_', ' ')}", flush=True)
         measure()
