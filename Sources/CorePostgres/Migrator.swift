@@ -199,7 +199,9 @@ extension Migrator {
             } catch let failure as StatementFailure {
                 // Where it and another waited for each other, the other has gone on by then.
                 guard failure.error.isLockTimeout || failure.error.isSerialization, attempt < attempts else {
-                    throw MigrationError(file.name, line: failure.line, explain(failure.error, attempts, milliseconds))
+                    let reason = explain(failure.error, attempts, milliseconds)
+                    let rest = part.inTransaction ? Self.nothing : await leftovers(of: failure.statement, in: session)
+                    throw MigrationError(file.name, line: failure.statement.line, "\(reason); \(rest)")
                 }
                 try await session.execute("SELECT pg_sleep(\(0.25 * Double(1 << attempt)))")
             }
@@ -210,9 +212,11 @@ extension Migrator {
     }
 
     private struct StatementFailure: Error {
-        let line: Int
+        let statement: SQLScript.Statement
         let error: PostgresError
     }
+
+    private static let nothing = "nothing of this migration was applied"
 
     private func once(
         _ file: MigrationFile, _ part: MigrationFile.Part, in session: Postgres.Session, record: () async throws -> Void
@@ -223,7 +227,7 @@ extension Migrator {
                 do {
                     try await session.script(statement.text)
                 } catch let error as PostgresError {
-                    throw StatementFailure(line: statement.line, error: error)
+                    throw StatementFailure(statement: statement, error: error)
                 }
             }
             try await record()
@@ -239,9 +243,38 @@ extension Migrator {
             return
                 "a lock was not to be had in \(attempts) attempts, the last of \(milliseconds) ms: "
                 + "someone holds it (look for a long transaction in pg_stat_activity, or for an autovacuum "
-                + "\"to prevent wraparound\", which has to end by itself); nothing of this migration was applied"
+                + "\"to prevent wraparound\", which has to end by itself)"
         }
         let detail = error.detail.map { " (\($0))" } ?? ""
         return "\(error.message)\(detail) [\(error.sqlState)]"
+    }
+
+    /// What a statement without a transaction has left behind where it failed, and how to go on.
+    ///
+    /// CREATE INDEX CONCURRENTLY makes the index first and fills it then; one that was broken off stays, is kept up to
+    /// date by every write, and is in the way of the next attempt. An index that is just being built is as invalid, and
+    /// so is one of a partitioned table until its partitions have theirs: neither is taken for that.
+    private func leftovers(of statement: SQLScript.Statement, in session: Postgres.Session) async -> String {
+        let invalid = try? await session.rows(
+            """
+            SELECT i.indexrelid::regclass::text
+            FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+            WHERE NOT i.indisvalid AND x.relkind = 'i' AND NOT EXISTS (
+                SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)
+              AND (strpos(\(statement.text), x.relname) > 0 OR strpos(\(statement.text), t.relname) > 0)
+            ORDER BY 1
+            """
+        ) { try $0.get(0, as: String.self) }
+        let ran = "the statement ran outside of a transaction, so it may be half done: "
+        guard let invalid else {
+            return ran + "look for what SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid names, "
+                + "DROP INDEX CONCURRENTLY it, and migrate again"
+        }
+        guard !invalid.isEmpty else { return ran + "no index of it is invalid, so mend the cause and migrate again" }
+        if statement.text.uppercased().hasPrefix("DROP") {
+            return ran + "\(invalid.joined(separator: ", ")) is invalid; mend the cause and do the same again"
+        }
+        return ran + "it left an invalid index; mend the cause, then "
+            + invalid.map { "DROP INDEX CONCURRENTLY \($0); " }.joined() + "and migrate again"
     }
 }

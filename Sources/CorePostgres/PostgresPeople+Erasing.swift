@@ -18,7 +18,8 @@ extension PostgresPeople {
         try await mapped {
             try await db.transaction { transaction in
                 try await Self.keepAnAdministrator(without: id, in: transaction)
-                return try await Self.count(id, in: transaction)
+                let erasure = try await Self.count(id, in: transaction)
+                return erasure.with(messages: try await Self.countMessages(id, in: transaction))
             }
         }
     }
@@ -26,11 +27,28 @@ extension PostgresPeople {
     public func erase(_ id: User.ID) async throws -> Erasure {
         try await mapped {
             let (erasure, rooms) = try await inAttempts { try await erase(id, in: $0) }
-            guard !rooms.isEmpty else { return erasure }
-            try await awaitOlderSends()
-            try await inAttempts { try await emptyLate(of: id, in: rooms, $0) }
+            _ = try await lookAgain(id, in: rooms)
             return erasure
         }
+    }
+
+    /// The rooms are in no other place any more than in the audit log.
+    public func finishErasure(of id: User.ID) async throws -> Int {
+        try await mapped {
+            let rooms = try await db.long.rows(
+                """
+                SELECT DISTINCT room::bigint FROM audit_log a, jsonb_array_elements_text(a.detail -> 'rooms') room
+                WHERE a.subject = 'user' AND a.subject_id = \(id) AND a.action = 'user.erase'
+                """
+            ) { try $0.get(0, as: Int64.self) }
+            return try await lookAgain(id, in: rooms)
+        }
+    }
+
+    private func lookAgain(_ id: User.ID, in rooms: [Int64]) async throws -> Int {
+        guard !rooms.isEmpty else { return 0 }
+        try await awaitOlderSends()
+        return try await inAttempts { try await emptyLate(of: id, in: rooms, $0) }
     }
 
     private func inAttempts<T: Sendable>(_ body: (Transaction) async throws -> T) async throws -> T {
@@ -63,7 +81,7 @@ extension PostgresPeople {
     }
 
     /// What was stored by sends that had waited. Nobody writes as this person any more.
-    private func emptyLate(of id: User.ID, in rooms: [Int64], _ transaction: Transaction) async throws {
+    private func emptyLate(of id: User.ID, in rooms: [Int64], _ transaction: Transaction) async throws -> Int {
         let late = try await transaction.rows(
             """
             SELECT r.id FROM rooms r
@@ -74,11 +92,12 @@ extension PostgresPeople {
             ORDER BY r.id FOR NO KEY UPDATE OF r
             """
         ) { try $0.get(0, as: Int64.self) }
-        guard !late.isEmpty else { return }
-        _ = try await transaction.batch(
-            Self.empty(of: id, in: late) + (notify ? ["SELECT pg_notify('martlet_chat', '')"] : []))
+        guard !late.isEmpty else { return 0 }
+        return try await transaction.batch(
+            Self.empty(of: id, in: late) + (notify ? ["SELECT pg_notify('martlet_chat', '')"] : []))[0]
     }
 
+    /// Everything but messages.
     private static func count(_ id: User.ID, in transaction: Transaction) async throws -> Erasure {
         try await transaction.first(
             """
@@ -95,9 +114,6 @@ extension PostgresPeople {
                 + (SELECT count(*) FROM account_mails m
                    WHERE m.user_id = u.id OR m.address = u.email OR m.new_address = u.email),
               (SELECT count(*) FROM room_members rm WHERE rm.user_id = u.id),
-              (SELECT count(*) FROM messages m
-               WHERE m.room_id = ANY (ARRAY(SELECT rm.room_id FROM room_members rm WHERE rm.user_id = u.id))
-                 AND m.sender_id = u.id AND (m.body <> '' OR m.media_id IS NOT NULL)),
               (SELECT count(*) FROM job_postings p
                WHERE p.state = 'published' AND p.company_id = ANY (\(aloneRepresented(id))))
             FROM users u WHERE u.id = \(id)
@@ -106,8 +122,18 @@ extension PostgresPeople {
             Erasure(
                 sessions: try row.get(0), files: try row.get(1), fileBytes: try row.get(2),
                 applications: try row.get(3), alerts: try row.get(4), mails: try row.get(5), rooms: try row.get(6),
-                messages: try row.get(7), postings: try row.get(8))
+                messages: 0, postings: try row.get(7))
         }.orNotFound()
+    }
+
+    private static func countMessages(_ id: User.ID, in transaction: Transaction) async throws -> Int {
+        try await transaction.first(
+            """
+            SELECT count(*) FROM messages m
+            WHERE m.room_id = ANY (ARRAY(SELECT rm.room_id FROM room_members rm WHERE rm.user_id = \(id)))
+              AND m.sender_id = \(id) AND (m.body <> '' OR m.media_id IS NOT NULL)
+            """
+        ) { try $0.get(0, as: Int.self) } ?? 0
     }
 
     /// Companies that nobody else is a member of, as an array.
@@ -128,7 +154,8 @@ extension PostgresPeople {
     }
 
     /// Everything that is looked for without an index comes before the rooms: whoever sends there waits for their
-    /// locks, and a chat keeps sends of other rooms waiting behind those.
+    /// locks, and a chat keeps sends of other rooms waiting behind those. Nothing reads messages before: a migration
+    /// takes the rooms first as well, and would wait for this one while this one waits for it.
     /// - Returns: with the rooms that the person was in.
     private func erase(_ id: User.ID, in transaction: Transaction) async throws -> (Erasure, [Int64]) {
         try await Self.keepAnAdministrator(without: id, in: transaction)
@@ -151,16 +178,19 @@ extension PostgresPeople {
         let media = try await transaction.rows("SELECT id FROM media WHERE owner_id = \(id) ORDER BY id") {
             try $0.get(0, as: Media.ID.self)
         }
-        let rooms = try await Self.emptyRooms(of: id, person, in: transaction)
+        let (rooms, messages) = try await Self.emptyRooms(of: id, person, in: transaction)
         // Deleting an application touches its room.
         _ = try await transaction.batch(
             ["DELETE FROM applications WHERE applicant_id = \(id)"] + MediaStatements.delete(media) + [
                 "DELETE FROM chat_presence WHERE user_id = \(id)",
                 PostgresSessions.endAll(of: id, except: nil, notify: notify),
                 "DELETE FROM users WHERE id = \(id)",
-                "INSERT INTO audit_log (action, subject, subject_id) VALUES ('user.erase', 'user', \(id))",
+                """
+                INSERT INTO audit_log (action, subject, subject_id, detail)
+                VALUES ('user.erase', 'user', \(id), jsonb_build_object('rooms', \(rooms)::bigint[]))
+                """,
             ] + (notify ? [Enqueue.wake, "SELECT pg_notify('martlet_chat', '')"] : []))
-        return (erasure, rooms)
+        return (erasure.with(messages: messages), rooms)
     }
 
     private struct NamedRoom: Sendable {
@@ -175,7 +205,7 @@ extension PostgresPeople {
     /// learns of it, and the numbers stay without gaps.
     private static func emptyRooms(
         of id: User.ID, _ person: Person, in transaction: Transaction
-    ) async throws -> [Int64] {
+    ) async throws -> (rooms: [Int64], messages: Int) {
         let rooms = try await transaction.rows(
             """
             SELECT r.id, r.wire_name, a.applicant_id, (
@@ -189,7 +219,8 @@ extension PostgresPeople {
             NamedRoom(
                 id: try row.get(0), name: try row.get(1), applicant: try row.get(2), others: try row.get(3))
         }
-        guard !rooms.isEmpty else { return [] }
+        guard !rooms.isEmpty else { return ([], 0) }
+        let messages = try await countMessages(id, in: transaction)
         let ids = rooms.map(\.id.value)
         let renamed = rooms.compactMap { room in
             room.name.map { name in
@@ -209,7 +240,7 @@ extension PostgresPeople {
                 WHERE r.id = n.id AND r.wire_name <> n.name
                 """
             ])
-        return ids
+        return (ids, messages)
     }
 
     private static func empty(of id: User.ID, in rooms: [Int64]) -> [SQL] {

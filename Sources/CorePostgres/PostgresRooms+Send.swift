@@ -51,29 +51,17 @@ extension PostgresRooms {
     private static func insertNew(_ drafts: [Message.Draft]) -> SQL {
         """
         WITH input AS MATERIALIZED (
-          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.body,
-                 (SELECT rm.room_id FROM room_members rm
-                   WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id) AS joined_id
+          SELECT \(Self.joined)
           FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
                       \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[])
             WITH ORDINALITY AS t (room_id, sender_id, client_id, body, ord)
-        ), bumped AS (
-          UPDATE rooms r SET last_seq = r.last_seq + f.count
-          FROM (SELECT joined_id, count(*) AS count FROM input WHERE joined_id IS NOT NULL
-                 GROUP BY joined_id ORDER BY joined_id) f
-          WHERE r.id = f.joined_id
-          RETURNING r.id, r.last_seq - f.count AS base
-        ), numbered AS MATERIALIZED (
-          SELECT i.ord, i.room_id, i.sender_id, i.client_id, i.body,
-                 b.base + row_number() OVER (PARTITION BY i.joined_id ORDER BY i.ord) AS seq
+        ), \(Self.bumped), numbered AS MATERIALIZED (
+          SELECT \(Self.counted)
           FROM input i LEFT JOIN bumped b ON b.id = i.joined_id
         ), added AS (
           INSERT INTO messages (room_id, seq, sender_id, client_id, body, created_at)
           SELECT room_id, seq, sender_id, client_id, body, now() FROM numbered WHERE seq IS NOT NULL
-        ), noted AS (
-          INSERT INTO room_changes (room_ids) SELECT array_agg(id ORDER BY id) FROM bumped HAVING count(*) > 0
-        )
-        SELECT seq, now() FROM numbered ORDER BY ord
+        ), \(Self.notedInOrder)
         """
     }
 
@@ -81,32 +69,54 @@ extension PostgresRooms {
     private static func insertTraced(_ drafts: [Message.Draft]) -> SQL {
         """
         WITH input AS MATERIALIZED (
-          SELECT t.ord, t.room_id, t.sender_id, t.client_id, t.body, t.traceparent,
-                 (SELECT rm.room_id FROM room_members rm
-                   WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id) AS joined_id
+          SELECT \(Self.joined), t.traceparent
           FROM unnest(\(drafts.map(\.roomID))::bigint[], \(drafts.map(\.senderID))::bigint[],
                       \(drafts.map(\.clientID))::text[], \(drafts.map(\.body))::text[],
                       \(drafts.map(\.traceparent))::varchar[])
             WITH ORDINALITY AS t (room_id, sender_id, client_id, body, traceparent, ord)
-        ), bumped AS (
+        ), \(Self.bumped), numbered AS MATERIALIZED (
+          SELECT \(Self.counted), i.traceparent
+          FROM input i LEFT JOIN bumped b ON b.id = i.joined_id
+        ), added AS (
+          INSERT INTO messages (room_id, seq, sender_id, client_id, body, created_at, traceparent)
+          SELECT room_id, seq, sender_id, client_id, body, now(), traceparent FROM numbered WHERE seq IS NOT NULL
+        ), \(Self.notedInOrder)
+        """
+    }
+
+    /// Of each new draft `t`: with its room where the sender is a member of it.
+    private static let joined: SQL =
+        """
+        t.ord, t.room_id, t.sender_id, t.client_id, t.body,
+        (SELECT rm.room_id FROM room_members rm
+          WHERE rm.room_id = t.room_id AND rm.user_id = t.sender_id) AS joined_id
+        """
+
+    private static let bumped: SQL =
+        """
+        bumped AS (
           UPDATE rooms r SET last_seq = r.last_seq + f.count
           FROM (SELECT joined_id, count(*) AS count FROM input WHERE joined_id IS NOT NULL
                  GROUP BY joined_id ORDER BY joined_id) f
           WHERE r.id = f.joined_id
           RETURNING r.id, r.last_seq - f.count AS base
-        ), numbered AS MATERIALIZED (
-          SELECT i.ord, i.room_id, i.sender_id, i.client_id, i.body, i.traceparent,
-                 b.base + row_number() OVER (PARTITION BY i.joined_id ORDER BY i.ord) AS seq
-          FROM input i LEFT JOIN bumped b ON b.id = i.joined_id
-        ), added AS (
-          INSERT INTO messages (room_id, seq, sender_id, client_id, body, created_at, traceparent)
-          SELECT room_id, seq, sender_id, client_id, body, now(), traceparent FROM numbered WHERE seq IS NOT NULL
-        ), noted AS (
+        )
+        """
+
+    /// Of each new draft `i` with what its room `b` had counted to.
+    private static let counted: SQL =
+        """
+        i.ord, i.room_id, i.sender_id, i.client_id, i.body,
+        b.base + row_number() OVER (PARTITION BY i.joined_id ORDER BY i.ord) AS seq
+        """
+
+    private static let notedInOrder: SQL =
+        """
+        noted AS (
           INSERT INTO room_changes (room_ids) SELECT array_agg(id ORDER BY id) FROM bumped HAVING count(*) > 0
         )
         SELECT seq, now() FROM numbered ORDER BY ord
         """
-    }
 
     /// After the careful insert. What was stored before keeps the trace of the send that stored it.
     private static func trace(_ drafts: [Message.Draft]) -> SQL {

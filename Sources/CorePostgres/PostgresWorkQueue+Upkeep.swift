@@ -42,10 +42,12 @@ extension PostgresWorkQueue {
                     WHERE id = ANY (\(look.lost)::bigint[]) AND leased_until < now()
                       AND attempts >= \(WorkItem.attemptsMax)
                     FOR UPDATE SKIP LOCKED))
-                  RETURNING id, kind, payload, unique_key, attempts, last_error, worker, created_at)
-                INSERT INTO work_dead (id, kind, payload, unique_key, attempts, last_error, worker, created_at)
+                  RETURNING id, kind, payload, unique_key, attempts, last_error, worker, created_at, traceparent)
+                INSERT INTO work_dead (
+                  id, kind, payload, unique_key, attempts, last_error, worker, created_at, traceparent)
                 SELECT id, kind, payload, unique_key, attempts,
-                       coalesce(last_error, 'Its worker did not come back from any attempt.'), worker, created_at
+                       coalesce(last_error, 'Its worker did not come back from any attempt.'), worker, created_at,
+                       traceparent
                 FROM gone
                 """)
             return WorkRescue(ready: ready, buried: buried, floor: look.floor, era: look.era)
@@ -157,8 +159,9 @@ extension PostgresWorkQueue: WorkQueueOperations {
             WITH gone AS (
               DELETE FROM work_dead
               WHERE id = ANY (\(ids.map(\.value))::bigint[]) OR kind = \(kind?.rawValue as String?)
-              RETURNING kind, payload, unique_key)
-            INSERT INTO work_items (kind, payload, unique_key) SELECT kind, payload, unique_key FROM gone
+              RETURNING kind, payload, unique_key, traceparent)
+            INSERT INTO work_items (kind, payload, unique_key, traceparent)
+            SELECT kind, payload, unique_key, traceparent FROM gone
             ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING
             """
         return try await mapped { try await db.write.batch(notify ? [move, Enqueue.wake] : [move])[0] }

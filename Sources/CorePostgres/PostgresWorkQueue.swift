@@ -151,9 +151,10 @@ public struct PostgresWorkQueue: WorkQueue {
                 """
                 WITH gone AS (
                   DELETE FROM work_items WHERE id = \(item.id.value) AND fence = \(item.fence)
-                  RETURNING id, kind, payload, unique_key, attempts, worker, created_at)
-                INSERT INTO work_dead (id, kind, payload, unique_key, attempts, last_error, worker, created_at)
-                SELECT id, kind, payload, unique_key, attempts, \(error), worker, created_at FROM gone
+                  RETURNING id, kind, payload, unique_key, attempts, worker, created_at, traceparent)
+                INSERT INTO work_dead (
+                  id, kind, payload, unique_key, attempts, last_error, worker, created_at, traceparent)
+                SELECT id, kind, payload, unique_key, attempts, \(error), worker, created_at, traceparent FROM gone
                 """)
         }
     }

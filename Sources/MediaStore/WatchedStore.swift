@@ -1,52 +1,31 @@
 import Core
 import Foundation
 import ServiceKit
-import Synchronization
 
 /// A store that remembers whether it works. Readiness tells of its trouble, and so do a metric and the log; but a
 /// service without its store still answers searches and takes messages, so it is given work all the same.
 public final class WatchedStore: WorkingStore {
-    /// Between two tries while something is wrong; nothing is tried while all is well.
-    public static let probeSeconds = 5.0
-
     private let store: any WorkingStore
-    private let log: Log
-    private let clock: any ServiceClock
-    private let trouble = Mutex<String?>(nil)
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    private let watch: Watch
 
     public init(_ store: any WorkingStore, health: Health, metrics: Metrics, clock: any ServiceClock, log: Log) {
         self.store = store
-        self.clock = clock
-        self.log = log
-        health.mention("store") { [weak self] in self?.problem }
-        metrics.observe("martlet_store_up", "1 while the object store works.") { [weak self] in
-            self?.problem == nil ? 1 : 0
+        watch = Watch(
+            broken: "the object store does not work", mended: "the object store works again", clock: clock, log: log
+        ) {
+            do { try await store.probe() } catch { return Self.finding(error) }
+            return .works
         }
+        watch.show("store", in: health, metrics, gauge: "martlet_store_up", "1 while the object store works.")
     }
 
     /// What is wrong, as far as is known; nil when the last that was written went well.
-    public var problem: String? { trouble.withLock { $0 } }
+    public var problem: String? { watch.problem }
 
     /// Tries the store now, and again while it does not work.
-    public func start() {
-        task.withLock { task in
-            task = Task { [weak self, clock] in
-                await self?.tryOnce()
-                while !Task.isCancelled {
-                    do { try await clock.sleep(seconds: Self.probeSeconds) } catch { return }
-                    if self?.problem != nil { await self?.tryOnce() }
-                }
-            }
-        }
-    }
+    public func start() { watch.start() }
 
-    public func stop() { task.withLock { $0?.cancel() } }
-
-    private func tryOnce() async {
-        // What goes wrong is noted and logged there.
-        do { try await probe() } catch { return }
-    }
+    public func stop() { watch.stop() }
 
     // MARK: The store
 
@@ -90,27 +69,18 @@ public final class WatchedStore: WorkingStore {
 
     private func noting<T>(_ work: () async throws -> T) async throws -> T {
         do { return try await work() } catch {
-            if let error = error as? StoreError, error.isTrouble { fails(error) }
+            watch.note(Self.finding(error))
             throw error
         }
     }
 
-    private func fails(_ error: StoreError) {
-        let isNews = trouble.withLock { trouble in
-            defer { trouble = error.description }
-            return trouble == nil
-        }
-        if isNews { log.error("the object store does not work", ["error": .string(error.description)]) }
+    private static func finding(_ error: any Error) -> Watch.Finding {
+        guard let error = error as? StoreError, error.isTrouble else { return .unknown }
+        return .fails(error.description)
     }
 
     /// Only what has been written shows this: a full disk can still be read.
-    private func works() {
-        let isNews = trouble.withLock { trouble in
-            defer { trouble = nil }
-            return trouble != nil
-        }
-        if isNews { log.info("the object store works again") }
-    }
+    private func works() { watch.note(.works) }
 
     private struct Writer: ObjectWriter {
         let writer: any ObjectWriter

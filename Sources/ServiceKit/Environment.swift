@@ -60,7 +60,8 @@ public struct Environment {
             mistakes.append("\(name)_FILE names \(path), which is not a short text file")
             return nil
         }
-        return text.hasSuffix("\n") ? String(text.dropLast()) : text
+        let value = text.hasSuffix("\n") ? text.dropLast() : text[...]
+        return value.isEmpty ? nil : String(value)
     }
 
     public mutating func string(_ name: String, default fallback: String? = nil) -> String {

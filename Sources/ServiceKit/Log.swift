@@ -193,8 +193,12 @@ public final class LogSink: Sendable {
 
     /// Waits until everything has been handed to the kernel, a second at most. For the end of a process.
     public func flush() {
-        guard !discarding, state.withLock({ $0.busy }) else { return }
-        _ = idle.wait(timeout: .now() + 1)
+        guard !discarding else { return }
+        let end = DispatchTime.now() + 1
+        // It was idle many times before while nobody waited: each of those counts as well, and says nothing of now.
+        while state.withLock({ $0.busy }) {
+            guard idle.wait(timeout: end) == .success else { return }
+        }
     }
 
     private func drain(into descriptor: Int32) {

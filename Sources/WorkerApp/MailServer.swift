@@ -1,7 +1,6 @@
 import Core
 import Foundation
 import ServiceKit
-import Synchronization
 import Transfer
 
 /// Sends mails, and remembers whether the mail server can be reached.
@@ -12,48 +11,38 @@ import Transfer
 public final class MailServer: Sendable {
     public typealias Send = @Sendable (_ from: String, _ to: String, _ message: [UInt8]) async throws -> Void
 
-    /// Between two greetings while something is wrong; none while all is well.
-    public static let probeSeconds = 5.0
-
-    private let probe: @Sendable () async throws -> Void
-    private let clock: any ServiceClock
-    private let log: Log
-    /// What was wrong when the server was last asked.
-    private let trouble = Mutex<String?>(nil)
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    private let watch: Watch
 
     /// - Parameter probe: as `SMTPClient.probe`.
     public init(
         probe: @escaping @Sendable () async throws -> Void, health: Health, metrics: Metrics, clock: any ServiceClock,
         log: Log
     ) {
-        self.probe = probe
-        self.clock = clock
-        self.log = log
-        health.mention("mail") { [weak self] in self?.problem }
-        metrics.observe("martlet_mail_server_up", "1 while the mail server answers.") { [weak self] in
-            self?.problem == nil ? 1 : 0
+        watch = Watch(
+            broken: "the mail server does not work, and mails wait for it", mended: "the mail server works again",
+            clock: clock, log: log
+        ) {
+            do {
+                try await probe()
+                return .works
+            } catch let fault as SMTPFault {
+                return .fails("the mail server cannot be used: \(fault)")
+            } catch {
+                // Nothing was asked, so nothing is known.
+                return .unknown
+            }
         }
+        watch.show(
+            "mail", in: health, metrics, gauge: "martlet_mail_server_up", "1 while the mail server answers.")
     }
 
     /// What is wrong, as far as is known.
-    public var problem: String? { trouble.withLock { $0 } }
+    public var problem: String? { watch.problem }
 
     /// Greets the server now, and again while it does not answer.
-    public func start() {
-        task.withLock { task in
-            task = Task { [weak self, clock] in
-                await self?.tryOnce()
-                while !Task.isCancelled {
-                    do { try await clock.sleep(seconds: Self.probeSeconds) } catch { return }
-                    guard let self else { return }
-                    if problem != nil { await tryOnce() }
-                }
-            }
-        }
-    }
+    public func start() { watch.start() }
 
-    public func stop() { task.withLock { $0?.cancel() } }
+    public func stop() { watch.stop() }
 
     /// As `send`, for as long as the server can be reached.
     /// - Throws: `WorkFailure.waiting` while it cannot; else what `send` throws.
@@ -62,43 +51,15 @@ public final class MailServer: Sendable {
             if let problem { throw WorkFailure.waiting(problem) }
             do {
                 try await send(from, to, message)
-                works()
+                watch.note(.works)
             } catch let error as SMTPError {
                 // Is it the server, or this mail alone? What was said of its recipient is the recipient's; of others
                 // the attempts end, or one that the server chokes on would be tried for ever.
                 guard case .temporary = error else { throw error }
-                await tryOnce()
+                await watch.look()
                 if let problem { throw WorkFailure.waiting(problem) }
                 throw error
             }
         }
-    }
-
-    private func tryOnce() async {
-        do {
-            try await probe()
-            works()
-        } catch let fault as SMTPFault {
-            fails("the mail server cannot be used: \(fault)")
-        } catch {
-            // Nothing was asked, so nothing is known.
-            return
-        }
-    }
-
-    private func fails(_ text: String) {
-        let isNews = trouble.withLock { trouble in
-            defer { trouble = text }
-            return trouble == nil
-        }
-        if isNews { log.error("the mail server does not work, and mails wait for it", ["error": .string(text)]) }
-    }
-
-    private func works() {
-        let isNews = trouble.withLock { trouble in
-            defer { trouble = nil }
-            return trouble != nil
-        }
-        if isNews { log.info("the mail server works again") }
     }
 }

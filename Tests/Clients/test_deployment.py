@@ -77,6 +77,14 @@ def test_secrets_are_those_that_the_script_makes() -> None:
     assert made == set(COMPOSE["secrets"])
 
 
+def test_whoever_signs_by_the_session_secret_takes_the_former_one() -> None:
+    signers = {name for name, service in SERVICES.items() if "session" in service.get("secrets", [])}
+    assert signers == {"gateway", "chat", "worker", "operator"}
+    for name in signers:
+        assert SERVICES[name]["environment"]["MARTLET_SECRET_FORMER_FILE"] == "/run/secrets/session_former"
+        assert "session_former" in SERVICES[name]["secrets"]
+
+
 def test_every_setting_is_explained_and_every_explained_one_is_passed_on() -> None:
     pages = PAGE + (ROOT / "README.md").read_text()
     settings = set(re.findall(r"\$\{((?:MARTLET|OTEL)_\w+)", TEXT))

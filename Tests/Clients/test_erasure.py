@@ -163,6 +163,47 @@ def test_an_erasure_that_is_killed_has_done_nothing_but_the_block_and_is_done_an
     until(lambda: not any(words != canary.words["q"] for words in canary.left()), "nothing is left")
 
 
+def test_an_erasure_that_is_killed_before_its_second_look_is_brought_to_its_end_by_id(
+    stack: Stack, representative: Person, chat: Callable[..., Chat]
+) -> None:
+    canary = Canary(stack, representative)
+    somebody = canary.person
+    canary.talk(chat(somebody, 0))
+    until(canary.settled, "the files have been looked at")
+    environment = {**os.environ, **stack.environment}
+    program = [str(stack.binaries / "martlet"), "user", "erase", f"id:{somebody.id}", "--yes"]
+    # A send of a chat that began before and does not end.
+    older = subprocess.Popen(
+        ["psql", "-X", "-q", "-c", "BEGIN", "-c", "SELECT 1", "-c", "SELECT pg_sleep(60)",
+         f"{stack.server_url.rpartition('/')[0]}/{stack.database}"],
+        env={**os.environ, "PGAPPNAME": "older/write"}, stdout=subprocess.DEVNULL)
+    try:
+        begun = (
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE application_name = 'older/write' AND xact_start IS NOT NULL")
+        until(lambda: stack.sql(begun) == "1", "it has begun")
+        child = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: stack.sql(f"SELECT count(*) FROM users WHERE id = {somebody.id}") == "0", "it has committed", 60)
+        assert child.poll() is None, "it waits for the send"
+        child.kill()
+        child.wait(10)
+        # Another that had waited for the room while the erasure committed.
+        stack.sql(
+            f"WITH r AS (UPDATE rooms SET last_seq = last_seq + 1 WHERE id = {canary.room} RETURNING last_seq) "
+            "INSERT INTO messages (room_id, seq, sender_id, client_id, body) "
+            f"SELECT {canary.room}, last_seq, {somebody.id}, 'late', 'a late word' FROM r")
+    finally:
+        stack.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'older/write'")
+        older.wait(10)
+    done = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "1 texts were stored" in done.stderr, done.stderr
+    stored = f"SELECT count(*) FROM messages WHERE sender_id = {somebody.id} AND (body <> '' OR client_id IS NOT NULL)"
+    assert stack.sql(stored) == "0"
+    again = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert again.returncode == 0 and "stored" not in again.stderr, again.stderr
+
+
+
 def test_an_upload_that_is_under_way_ends_with_nothing(stack: Stack, person: Callable[[str], Person]) -> None:
     """Its request was let in before; the bytes are still coming when its owner is erased."""
     slow = person("slow")

@@ -120,7 +120,7 @@ def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
     assert "database_url" in run(str(SCRIPTS / "secrets"), str(folder))
     made = {each.name: each.read_text() for each in folder.iterdir()}
-    rooms = {"s3_access_key", "s3_secret_key", "otlp_headers", "smtp_url", "smtp_ca"}
+    rooms = {"session_former", "s3_access_key", "s3_secret_key", "otlp_headers", "smtp_url", "smtp_ca"}
     assert {name for name, text in made.items() if text == ""} == rooms
     assert set(made) - rooms == {
         "session", "postgres_password", "replication_password", "grafana_password", "database_url", "pooler_url",

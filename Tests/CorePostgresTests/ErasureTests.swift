@@ -228,6 +228,59 @@ struct ErasureTests {
         }
     }
 
+    @Test("broken off after its transaction, an erasure is brought to its end by another one, which does it once")
+    func brokenOff() async throws {
+        try await withTestDatabase(configure: fourLeased) { db, test in
+            let canary = try await Canary(db, test)
+            let (world, people, rooms) = (canary.world, canary.people, canary.rooms)
+            let (ada, room) = (canary.ada.id, canary.room)
+            #expect(try await people.finishErasure(of: ada) == 0, "nobody was erased yet")
+            let late = try draft(Int(room.value), Int(ada.value), "canary9", "canary")
+            try await db.transaction { older in
+                // A send of another instance, which the erasure waits for.
+                try await older.execute("SET LOCAL application_name = 'other/write'")
+                let (erasing, sending) = try await db.transaction { transaction in
+                    try await transaction.execute("LOCK TABLE room_members IN SHARE MODE")
+                    let erasing = Task { try await people.erase(ada) }
+                    try await world.waitForLockWaiter()
+                    let sending = Task { try await rooms.send([late], notify: nil) }
+                    try await world.waitForLockWaiter(atLeast: 2)
+                    return (erasing, sending)
+                }
+                guard case .sent = try await sending.value[0] else {
+                    Issue.record("it was not to be stored; then this tests nothing")
+                    return
+                }
+                #expect(try await world.count("SELECT count(*) FROM users WHERE id = \(ada)") == 0)
+                erasing.cancel()
+                await #expect(throws: (any Error).self) { try await erasing.value }
+            }
+            #expect(try await Canary.left(in: test).contains { $0.hasPrefix("messages") })
+            #expect(try await people.finishErasure(of: ada) == 1)
+            let left = try await Canary.left(in: test)
+            #expect(left.allSatisfy { $0.hasPrefix("work_items ") }, "\(left)")
+            let all = try await rooms.messages(after: [(room: room, seq: 0)], limitPerRoom: 50)
+            #expect(all.map(\.seq) == Array(1...9) && all.last?.targetSeq == 8)
+            #expect(try await people.finishErasure(of: ada) == 0)
+        }
+    }
+
+    @Test("an erasure that waits for rooms has nothing of messages yet: a migration of both goes on")
+    func orderOfLocks() async throws {
+        try await withTestDatabase { db, test in
+            let canary = try await Canary(db, test)
+            let (world, people, ada) = (canary.world, canary.people, canary.ada.id)
+            let erasing = try await db.transaction { migration in
+                try await migration.execute("LOCK TABLE rooms IN ACCESS EXCLUSIVE MODE")
+                let erasing = Task { try await people.erase(ada) }
+                try await world.waitForLockWaiter()
+                try await migration.execute("LOCK TABLE messages IN ACCESS EXCLUSIVE MODE NOWAIT")
+                return erasing
+            }
+            #expect(try await erasing.value.messages == 3)
+        }
+    }
+
     @Test("the rooms of somebody who is erased go on while the queue and others' applications are looked through")
     func roomsGoOn() async throws {
         try await withTestDatabase(configure: fourLeased) { db, test in

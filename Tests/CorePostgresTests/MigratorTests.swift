@@ -23,7 +23,8 @@ struct MigratorTests {
         -> MigrationFile
     {
         try MigrationFile(
-            name: "2026010100000\(number)_step.sql", text: "-- migrate:up\(options)\n\(up)\n-- migrate:down\n\(down)\n")
+            name: "2026010100000\(number)_step.sql",
+            text: "-- migrate:up\(options)\n\(up)\n-- migrate:down\(options)\n\(down)\n")
     }
 
     private func failure(_ work: () async throws -> Void) async -> MigrationError? {
@@ -228,6 +229,71 @@ struct MigratorTests {
             #expect(try await database.run(valid) == [["t"]])
             await first.close()
             await other.close()
+        }
+    }
+
+    @Test("an index that could not be built is named as what is left, and after it is dropped all goes on")
+    func halfDone() async throws {
+        try await withEmptyDatabase { db, database in
+            try await database.run("CREATE TABLE other (id int); CREATE TABLE \"One\" (id int)")
+            try await database.run("INSERT INTO other VALUES (1), (1); INSERT INTO \"One\" VALUES (7), (7)")
+            // Somebody else's, and no business of this migration.
+            await #expect(throws: (any Error).self) {
+                try await database.run("CREATE UNIQUE INDEX CONCURRENTLY other_key ON other (id)")
+            }
+            let index = try file(
+                2, "CREATE UNIQUE INDEX CONCURRENTLY \"One_key\" ON \"One\" (id);",
+                "DROP INDEX CONCURRENTLY \"One_key\";", options: " transaction:false")
+            var patience = Migrator.Patience()
+            patience.concurrentMilliseconds = 50
+            let migrator = Migrator(database: db, files: [index])
+            let hurried = Migrator(database: db, files: [index], patience: patience)
+            let drop = "DROP INDEX CONCURRENTLY \"One_key\""
+            func left(_ error: MigrationError?, _ reason: String) {
+                #expect(error?.file == index.name && error?.line == 2)
+                let text = error?.reason ?? ""
+                #expect(text.contains(reason) && text.contains("then \(drop); and migrate again"), "\(text)")
+                #expect(!text.contains("nothing of this") && !text.contains("other_key"), "\(text)")
+            }
+            left(await failure { _ = try await migrator.up { _ in } }, "[23505]")
+            // Again without the operator's step: the same step is named.
+            left(await failure { _ = try await migrator.up { _ in } }, "[42P07]")
+            try await database.run("DELETE FROM \"One\"; INSERT INTO \"One\" VALUES (7)")
+            try await database.run(drop)
+            // Somebody has a row of the table, and keeps it for longer than the build has.
+            try await db.transaction { transaction in
+                try await transaction.execute("UPDATE \"One\" SET id = 8")
+                left(await failure { _ = try await hurried.up { _ in } }, "a lock was not to be had in 1 attempts")
+            }
+            try await database.run(drop)
+            #expect(try await migrator.up { _ in }.applied.map(\.name) == [index.name])
+            #expect(try await migrator.status().map(\.standing) == [.applied])
+            let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = '\"One_key\"'::regclass"
+            #expect(try await database.run(valid) == [["t"]])
+            // Taken back as far as it goes, it is invalid as well; and the same again takes the rest.
+            try await db.transaction { transaction in
+                try await transaction.execute("UPDATE \"One\" SET id = 9")
+                let error = await failure { _ = try await hurried.down() }
+                #expect(error?.reason.hasSuffix("mend the cause and do the same again") == true)
+            }
+            #expect(try await migrator.down()?.name == index.name)
+        }
+    }
+
+    @Test("what fails outside of a transaction and leaves no index says so, and not that nothing was applied")
+    func halfDoneOtherwise() async throws {
+        try await withEmptyDatabase { db, database in
+            let index = try file(
+                1, "CREATE INDEX CONCURRENTLY one_id ON one (id);", "DROP INDEX CONCURRENTLY one_id;",
+                options: " transaction:false")
+            let migrator = Migrator(database: db, files: [index])
+            let error = await failure { _ = try await migrator.up { _ in } }
+            #expect(error?.reason.contains("no index of it is invalid") == true, "\(error?.reason ?? "")")
+            try await database.run("CREATE TABLE one (id int)")
+            #expect(try await migrator.up { _ in }.applied.count == 1)
+            let bad = try file(2, "CREATE TABLE one (id int);")
+            let within = await failure { _ = try await Migrator(database: db, files: [index, bad]).up { _ in } }
+            #expect(within?.reason.hasSuffix("[42P07]; nothing of this migration was applied") == true)
         }
     }
 

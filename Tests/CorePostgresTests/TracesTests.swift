@@ -36,6 +36,45 @@ struct TracesTests {
         }
     }
 
+    @Test("a dead letter that is retried belongs to the trace of what caused it, however it died")
+    func deadLetters() async throws {
+        try await withTestDatabase { db in
+            let queue = PostgresWorkQueue(db: db, notify: false)
+            try await TraceContext.$current.withValue(Self.context) {
+                for key in ["failed", "lost"] {
+                    try await queue.enqueue(.prune, payload: "{}", uniqueKey: key, runAt: nil)
+                }
+            }
+            try await queue.enqueue(.prune, payload: "{}", uniqueKey: "untraced", runAt: nil)
+            func claim() async throws -> [WorkItem] {
+                try await queue.claim(worker: "w", kinds: [.prune], limit: 10, after: WorkPosition()).items
+            }
+            let items = try await claim()
+            for item in [items[0], items[2]] {
+                try await queue.fail(item, error: "x", retryAfterSeconds: 0, final: true)
+            }
+            // Its worker has not come back from any attempt.
+            try await db.write.execute(
+                "UPDATE work_items SET attempts = \(WorkItem.attemptsMax), leased_until = now() - interval '1 second'")
+            #expect(try await queue.bury() == 1)
+            // As the release before buries one.
+            try await db.write.execute(
+                """
+                INSERT INTO work_dead (id, kind, payload, unique_key, attempts, last_error, worker, created_at)
+                VALUES (900, 'prune', '{}', 'before', 12, 'x', 'w', now())
+                """)
+            #expect(try await queue.retry([items[0].id]) == 1)
+            #expect(try await claim().map(\.traceparent) == [Self.context.traceparent])
+            #expect(try await queue.retryAll(kind: .prune) == 3)
+            let trace = Self.context.traceparent
+            let stored = try await db.write.rows("SELECT unique_key, traceparent FROM work_items ORDER BY 1") {
+                (try $0.get(0, as: String.self), try $0.get(1, as: String?.self))
+            }
+            #expect(stored.map(\.0) == ["before", "failed", "lost", "untraced"])
+            #expect(stored.map(\.1) == [nil, trace, trace, nil])
+        }
+    }
+
     @Test("what a rejected file and an import leave to be done belongs to the trace of who did that")
     func causes() async throws {
         try await withTestDatabase { db in

@@ -43,7 +43,7 @@ import Testing
     /// Lets time pass until something is so.
     private func turn(_ clock: ManualClock, until isSo: () -> Bool) async throws {
         try await eventually {
-            clock.advance(seconds: WatchedStore.probeSeconds)
+            clock.advance(seconds: Watch.probeSeconds)
             return isSo()
         }
     }

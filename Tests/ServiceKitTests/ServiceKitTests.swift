@@ -63,6 +63,21 @@ struct EnvironmentTests {
         _ = environment.secret("T", bytesMin: 32)
         #expect(throws: ConfigurationError.self) { try environment.check() }
     }
+
+    @Test("an empty file is as none, and of what is required a mistake")
+    func emptyFiles() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("empty-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        for content in ["", "\n"] {
+            try Data(content.utf8).write(to: URL(fileURLWithPath: path))
+            var environment = Environment(["S_FILE": path])
+            #expect(environment.value("S") == nil && environment.string("S", default: "none") == "none")
+            try environment.check()
+            _ = environment.secret("S", bytesMin: 32)
+            let error = #expect(throws: ConfigurationError.self) { try environment.check() }
+            #expect(error?.mistakes == ["S is not set"])
+        }
+    }
 }
 
 @Suite("Metrics, health, clock and log")

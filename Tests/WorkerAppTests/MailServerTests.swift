@@ -59,7 +59,7 @@ struct MailServerTests {
         try await eventually { script.greeted.all.count == 2 && script.clock.sleepers == 1 }
         script.answer.withLock { $0 = nil }
         script.fault.withLock { $0 = nil }
-        script.clock.advance(seconds: MailServer.probeSeconds)
+        script.clock.advance(seconds: Watch.probeSeconds)
         try await eventually { script.remarks.isEmpty }
         #expect(script.metrics.text().contains("martlet_mail_server_up 1"))
         try await script.send(server)

@@ -118,7 +118,7 @@ private final class Script: Sendable {
             try await eventually { script.probes.all.count == 2 && script.clock.sleepers == 1 }
             script.verdict.withLock { $0 = .success(.clean) }
             script.probe.withLock { $0 = nil }
-            script.clock.advance(seconds: UploadScanner.probeSeconds)
+            script.clock.advance(seconds: Watch.probeSeconds)
             try await eventually { script.remarks.isEmpty }
             #expect(script.metrics.text().contains("martlet_scanner_up 1"))
             try await handler.run(uploads.item(uploaded.id))

@@ -16,9 +16,13 @@ public protocol PeopleRepository: Sendable {
     func erasure(of id: User.ID) async throws -> Erasure
     /// Takes a person out of the database, in one transaction after their sessions were ended; their files are deleted
     /// by work items (docs/operations/people.md has what goes and what stays). Broken off, it is done again from the
-    /// beginning.
+    /// beginning; broken off after the transaction, `finishErasure` does what is missing.
     /// - Throws: as `erasure`.
     func erase(_ id: User.ID) async throws -> Erasure
+    /// The last part of `erase`, of somebody who is erased: empties what was stored meanwhile by sends that had waited.
+    /// Done again it does no harm; of an id that nobody was erased with it finds nothing.
+    /// - Returns: how many texts.
+    func finishErasure(of id: User.ID) async throws -> Int
 }
 
 /// Which people.
@@ -80,5 +84,12 @@ public struct Erasure: Sendable, Equatable {
         self.rooms = rooms
         self.messages = messages
         self.postings = postings
+    }
+
+    /// With numbers that are known from elsewhere.
+    public func with(sessions: Int? = nil, messages: Int? = nil) -> Erasure {
+        Erasure(
+            sessions: sessions ?? self.sessions, files: files, fileBytes: fileBytes, applications: applications,
+            alerts: alerts, mails: mails, rooms: rooms, messages: messages ?? self.messages, postings: postings)
     }
 }

@@ -147,11 +147,4 @@ extension Erasure {
     var json: OrderedJSON {
         .object(JSONObject(members: counts.map { JSONObject.Member(name: $0.key, value: .integer($0.value)) }))
     }
-
-    /// Those that had been ended before.
-    func with(sessions: Int) -> Erasure {
-        Erasure(
-            sessions: sessions, files: files, fileBytes: fileBytes, applications: applications, alerts: alerts,
-            mails: mails, rooms: rooms, messages: messages, postings: postings)
-    }
 }

@@ -64,16 +64,33 @@ enum UserCommand: Command {
         let who = arguments.operands[1]
         return try await context.withBackend { backend in
             guard let user = try await find(who, backend) else {
-                // Whoever erases by ids, after a restore for example, may do so again.
-                guard case .erase = change, who.hasPrefix(idPrefix) else {
-                    throw AppError(.notFound, "there is nobody with the address, name or id \(who)")
-                }
-                context.terminal.warn("there is nobody with \(who), so there is nothing to erase")
-                return Operator.Status.success
+                return try await miss(who, change, backend, context)
             }
             let view = PersonView(backend: backend, context: context, asJSON: arguments.has("--json"))
             return try await view.perform(change, on: user)
         }
+    }
+
+    /// Whoever erases by ids, after a restore for example, may do so again; and an erasure that was broken off after
+    /// its transaction is brought to its end.
+    private static func miss(
+        _ who: String, _ change: Change, _ backend: any OperatorBackend, _ context: Operator
+    ) async throws -> Int32 {
+        guard case .erase(let isMeant) = change else {
+            throw AppError(.notFound, "there is nobody with the address, name or id \(who)")
+        }
+        guard let id = try idOf(who) else {
+            throw AppError(
+                .notFound,
+                "there is nobody with the address or name \(who); if erasing was broken off, "
+                    + "martlet user erase id:NUMBER --yes brings it to its end")
+        }
+        let late = isMeant ? try await backend.people.finishErasure(of: id) : 0
+        context.terminal.warn("there is nobody with \(who), so there is nothing to erase")
+        if late > 0 {
+            context.terminal.warn("\(late) texts were stored while they were erased, and are emptied now")
+        }
+        return Operator.Status.success
     }
 
     /// What is to be done with somebody, as far as it can be judged without a database.
@@ -105,13 +122,21 @@ enum UserCommand: Command {
     private static let idPrefix = "id:"
 
     private static func find(_ who: String, _ backend: any OperatorBackend) async throws -> User? {
-        guard who.hasPrefix(idPrefix) else { return try await backend.users.findForSignIn(identifier: who)?.user }
-        guard let id = User.ID(text: who.dropFirst(idPrefix.count)) else {
-            throw UsageError("\"\(who)\" has no number")
+        guard let id = try idOf(who) else {
+            return try await backend.users.findForSignIn(identifier: who)?.user
         }
         do { return try await backend.users.find(id) } catch let error as AppError where error.code == .notFound {
             return nil
         }
+    }
+
+    /// Nil where it is an address or a name.
+    private static func idOf(_ who: String) throws -> User.ID? {
+        guard who.hasPrefix(idPrefix) else { return nil }
+        guard let id = User.ID(text: who.dropFirst(idPrefix.count)) else {
+            throw UsageError("\"\(who)\" has no number")
+        }
+        return id
     }
 
     private static func list(_ arguments: Arguments, _ context: Operator) async throws -> Int32 {
