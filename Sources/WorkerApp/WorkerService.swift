@@ -97,7 +97,9 @@ public enum WorkerService {
             SweepObjects(
                 store: parts.store, media: parts.media, clock: context.clock, log: log, metrics: context.metrics),
             RefreshSearchFacts(upkeep: parts.upkeep),
-            Prune(upkeep: parts.upkeep, store: parts.store, clock: context.clock, log: log),
+            Prune(
+                upkeep: parts.upkeep, store: parts.store, ledgerDays: configuration.alertLedgerDays,
+                clock: context.clock, log: log, metrics: context.metrics),
         ]
         var lanes = [
             WorkLane(
