@@ -76,7 +76,7 @@ let package = Package(
         module("Core", []),
         module("CorePostgres", ["Core", "Postgres", "Tracing"]),
         module("SocketIO", ["JSON"]),
-        module("MediaStore", ["Core", "Crypto", "EventLoop", "ServiceKit", "Transfer"]),
+        module("MediaStore", ["Core", "Crypto", "EventLoop", "ServiceKit", "Tracing", "Transfer"]),
         module("CoreHTTP", ["Core", "Crypto", "EventLoop", "HTTPServer", "JSON", "ServiceKit"]),
         module(
             "GatewayApp",
@@ -167,7 +167,10 @@ let package = Package(
             ["ChatApp", "Core", "CoreHTTP", "Crypto", "EventLoop", "JSON", "Seeded", "ServiceKit", "WebSocket"]),
         tests(
             "MediaStoreTests",
-            ["Core", "EventLoop", "HTTPServer", "MediaStore", "Seeded", "ServiceKit", "TestSupport", "Transfer"]),
+            [
+                "Core", "EventLoop", "HTTPServer", "MediaStore", "Seeded", "ServiceKit", "TestSupport", "Tracing",
+                "Transfer",
+            ]),
         tests(
             "WorkerAppTests",
             [

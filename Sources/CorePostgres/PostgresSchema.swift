@@ -5,7 +5,7 @@ import Postgres
 public struct PostgresSchema: Sendable {
     /// Of the newest file of `migrations/`: what the statements of this program are written for. A test holds the two
     /// together.
-    public static let version = "20261201092300"
+    public static let version = "20261201092400"
 
     private let db: Database
 

@@ -3,6 +3,7 @@ import Crypto
 import EventLoop
 import Foundation
 import ServiceKit
+import Tracing
 import Transfer
 
 /// Objects in a bucket of an S3, beneath a prefix. An object appears whole or not at all, as S3 promises: what is small
@@ -41,6 +42,7 @@ public struct S3Store: WorkingStore {
     let clock: any ServiceClock
     let partBytes: Int
     private let pauseSeconds: Double
+    let tracing: S3Tracing?
 
     /// - Parameters:
     ///   - prefix: of all keys, without a slash at its end; may be empty.
@@ -48,9 +50,11 @@ public struct S3Store: WorkingStore {
     ///   - files: for writing and reading there; `client` has its own.
     ///   - partBytes: the size of a part, at least 5 MiB.
     ///   - pauseSeconds: before a second attempt; twice as long before the third.
+    ///   - tracer: nil: nothing is traced.
     public init(
         client: S3Client, prefix: String, scratch: String, files: OffloadPool, clock: any ServiceClock,
-        partBytes: Int = Self.partBytesDefault, pauseSeconds: Double = Self.pauseSecondsDefault
+        partBytes: Int = Self.partBytesDefault, pauseSeconds: Double = Self.pauseSecondsDefault,
+        tracer: Tracer? = nil
     ) {
         self.client = client
         root = prefix.isEmpty ? "" : prefix + "/"
@@ -59,6 +63,7 @@ public struct S3Store: WorkingStore {
         self.clock = clock
         self.partBytes = partBytes
         self.pauseSeconds = pauseSeconds
+        tracing = tracer.map { S3Tracing($0, client.location) }
     }
 
     public func create(_ key: String) async throws -> any ObjectWriter {
@@ -203,7 +208,7 @@ public struct S3Store: WorkingStore {
             let problem: StoreError
             var isPassing = false
             do {
-                let answer = try await client.run(request, bodyMax: bodyMax)
+                let answer = try await self.attempt(request, number: attempt, bodyMax: bodyMax)
                 if (200...299).contains(answer.status) { return answer }
                 let code = S3Document(answer.body).texts(of: "Code").first ?? ""
                 if answer.status == 412 { throw StoreError(.changed) }

@@ -2,6 +2,7 @@ import Core
 import EventLoop
 import Foundation
 import ServiceKit
+import Tracing
 import Transfer
 
 /// The store that the settings name, ready for use.
@@ -25,9 +26,17 @@ public enum StoreSettings {
     /// Whether `MARTLET_STORE` names a bucket, and not a folder.
     public static func isBucket(_ text: String) -> Bool { text.hasPrefix(schemePrefix) }
 
-    /// Everything that is wrong is a mistake of `environment`'s, and the answer is nil then.
+    /// That of a service, whose requests to an S3 are traced.
     public static func open(
-        _ environment: inout Environment, files: OffloadPool, clock: any ServiceClock
+        _ environment: inout Environment, files: OffloadPool, for context: ServiceContext
+    ) -> OpenedStore? {
+        open(&environment, files: files, clock: context.clock, tracer: context.traces?.tracer)
+    }
+
+    /// Everything that is wrong is a mistake of `environment`'s, and the answer is nil then.
+    /// - Parameter tracer: of requests to an S3; nil: they are not traced.
+    public static func open(
+        _ environment: inout Environment, files: OffloadPool, clock: any ServiceClock, tracer: Tracer? = nil
     ) -> OpenedStore? {
         let text = environment.string("MARTLET_STORE")
         guard !text.isEmpty else { return nil }
@@ -38,7 +47,8 @@ public enum StoreSettings {
         // A slow S3 holds threads, so they are its own.
         let pool = OffloadPool(name: "s3", threads: threads, queueMax: waitingMax)
         let client = S3Client(place.location, offload: pool, connectionsMax: threads)
-        let store = S3Store(client: client, prefix: place.prefix, scratch: scratch, files: files, clock: clock)
+        let store = S3Store(
+            client: client, prefix: place.prefix, scratch: scratch, files: files, clock: clock, tracer: tracer)
         return OpenedStore(store: store, scratch: scratch, roots: [scratch])
     }
 

@@ -31,6 +31,14 @@ public struct S3Location: Sendable {
         self.secretKey = secretKey
     }
 
+    /// What is connected to, as far as no proxy of libcurl's stands between.
+    public var server: (host: String, port: Int) {
+        let parts = URLComponents(string: endpoint)
+        let host = parts?.host ?? ""
+        let port = parts?.port ?? (parts?.scheme == "http" ? 80 : 443)
+        return (style == .virtual ? "\(bucket).\(host)" : host, port)
+    }
+
     /// - Parameter key: empty for the bucket itself.
     func url(key: String, query: [(name: String, value: String)]) -> String {
         var url = endpoint

@@ -46,6 +46,8 @@ public struct SMTPClient: Sendable {
 
     public struct Configuration: Sendable {
         public let url: String
+        public let host: String
+        public let port: Int
         public let security: Security
         public let username: String?
         public let password: String?
@@ -74,6 +76,8 @@ public struct SMTPClient: Sendable {
             default: return nil
             }
             self.url = url
+            self.host = host
+            self.port = parts.port ?? (scheme == "smtps" ? 465 : 25)
             self.name = name
             self.authorities = authorities
             username = parts.user

@@ -8,6 +8,10 @@ import Transfer
 /// The worker's settings, read once.
 public struct WorkerConfiguration: Sendable {
     public static let mailsAtOnceMax = 64
+    /// Matching that died may be tried again for 30 days, and must find what it has told.
+    public static let alertLedgerDaysMin = 31
+    /// Ten years: as good as for ever.
+    public static let alertLedgerDaysMax = 3650
 
     /// What becomes of an SVG: it can hold programs, so it is never served as it is.
     public enum SVG: String, CaseIterable, Sendable {
@@ -35,6 +39,8 @@ public struct WorkerConfiguration: Sendable {
     public let clamd: ClamdAddress?
     /// Of one scan.
     public let clamdSecondsMax: Int
+    /// How long the ledger of what alerts have told is kept.
+    public let alertLedgerDays: Int
 
     /// The right side of Message-IDs: the sender's domain.
     public var mailDomain: String { from.address.split(separator: "@").last.map(String.init) ?? "localhost" }
@@ -53,6 +59,8 @@ public struct WorkerConfiguration: Sendable {
         clamd = Self.clamd(&environment)
         clamdSecondsMax = environment.int(
             "MARTLET_CLAMD_SECONDS", default: ClamdClient.scanSecondsDefault, in: 1...3600)
+        alertLedgerDays = environment.int(
+            "MARTLET_ALERT_LEDGER_DAYS", default: 180, in: Self.alertLedgerDaysMin...Self.alertLedgerDaysMax)
         let sender = environment.string("MARTLET_MAIL_FROM", default: "Martlet <martlet@localhost>")
         let mailbox = MailMessage.Mailbox(sender)
         if mailbox == nil {

@@ -97,7 +97,9 @@ public enum WorkerService {
             SweepObjects(
                 store: parts.store, media: parts.media, clock: context.clock, log: log, metrics: context.metrics),
             RefreshSearchFacts(upkeep: parts.upkeep),
-            Prune(upkeep: parts.upkeep, store: parts.store, clock: context.clock, log: log),
+            Prune(
+                upkeep: parts.upkeep, store: parts.store, ledgerDays: configuration.alertLedgerDays,
+                clock: context.clock, log: log, metrics: context.metrics),
         ]
         var lanes = [
             WorkLane(
@@ -173,7 +175,8 @@ public enum WorkerService {
             address, offload: OffloadPool(name: "clamd", threads: threads, queueMax: threads),
             scanSecondsMax: configuration.clamdSecondsMax)
         return UploadScanner(
-            scan: { try await client.scan(file: $0) }, probe: { try await client.probe() }, health: context.health,
+            scan: Traced.scan(context.traces?.tracer, address) { try await client.scan(file: $0) },
+            probe: { try await client.probe() }, health: context.health,
             metrics: context.metrics, clock: context.clock, log: context.log)
     }
 
@@ -190,9 +193,11 @@ public enum WorkerService {
         return SendMail(
             mails: parts.mails, writer: writer, from: configuration.from, log: context.log,
             send: server.guarding(
-                Measured.mail(context.metrics, kind: "alert", clock: context.clock) { from, to, message in
-                    try await client.send(from: from, to: to, message: message)
-                }))
+                Measured.mail(
+                    context.metrics, kind: "alert", clock: context.clock,
+                    Traced.mail(context.traces?.tracer, smtp) { from, to, message in
+                        try await client.send(from: from, to: to, message: message)
+                    })))
     }
 
     private static func accountMailHandler(
@@ -209,9 +214,11 @@ public enum WorkerService {
             mails: parts.accountMails, writer: writer, from: configuration.from, clock: context.clock,
             log: context.log,
             send: server.guarding(
-                Measured.mail(context.metrics, kind: "account", clock: context.clock) { from, to, message in
-                    try await client.send(from: from, to: to, message: message)
-                }))
+                Measured.mail(
+                    context.metrics, kind: "account", clock: context.clock,
+                    Traced.mail(context.traces?.tracer, smtp) { from, to, message in
+                        try await client.send(from: from, to: to, message: message)
+                    })))
     }
 
     private static func schedules(_ parts: Parts) -> [WorkSchedule] {

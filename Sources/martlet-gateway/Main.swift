@@ -15,7 +15,7 @@ enum Main {
             await ServiceRunner.run("martlet-gateway") { context, environment in
                 let files = OffloadPool(name: "files", threads: 8, queueMax: 1024)  // An fsync holds its thread.
                 Startup.verify(&environment)
-                let opened = StoreSettings.open(&environment, files: files, clock: context.clock)
+                let opened = StoreSettings.open(&environment, files: files, for: context)
                 let configuration = try GatewayConfiguration(&environment)
                 guard let opened else { throw ConfigurationError(["MARTLET_STORE is not set"]) }
                 return try build(configuration, context, opened)

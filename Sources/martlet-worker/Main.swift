@@ -19,7 +19,7 @@ enum Main {
     static func build(_ context: ServiceContext, _ environment: inout Environment) async throws -> Service {
         let offload = OffloadPool(name: "files", threads: 4, queueMax: 1024)
         Startup.verify(&environment)
-        let opened = StoreSettings.open(&environment, files: offload, clock: context.clock)
+        let opened = StoreSettings.open(&environment, files: offload, for: context)
         let configuration = try WorkerConfiguration(&environment)
         guard let opened else { throw ConfigurationError(["MARTLET_STORE is not set"]) }
         let store = WatchedStore(

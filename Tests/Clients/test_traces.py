@@ -30,6 +30,9 @@ class TracedStack(Stack):
         self.processes = [self.mail, self.gateways[0], *self.chats, self.workers[0]]
         for process in self.processes[1:]:
             process.environment.update(SETTINGS, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, **more)
+        # The mail server's address is told, and those of clients are not.
+        worker = self.workers[0].environment
+        worker["MARTLET_SMTP_URL"] = worker["MARTLET_SMTP_URL"].replace("127.0.0.1", "localhost")
 
     def start(self) -> None:
         self.create_database()
@@ -119,6 +122,13 @@ def test_a_posting_is_one_trace_from_its_publication_to_the_mail(
     assert matched.parent == posted.id and matched.kind == "consumer" and matched.service == "martlet-worker"
     assert mailed.parent == matched.id and mailed.attributes["messaging.destination.name"] == "send_mail"
     until(lambda: any(span.parent == matched.id and span.kind == "client" for span in collector.spans), "statements")
+    sent = collector.one("SMTP send", trace=trace)
+    # There are attempts without one where the mail server came up after the worker.
+    attempt = collector.one("process send_mail", id=sent.parent)
+    assert attempt.parent == matched.id and sent.kind == "client" and not attempt.is_error and not sent.is_error
+    port = int(traced.workers[0].environment["MARTLET_SMTP_URL"].rpartition(":")[2])
+    assert sent.attributes == {
+        "network.protocol.name": "smtp", "server.address": "localhost", "server.port": port}
 
 
 def test_an_upload_is_one_trace_with_its_processing(

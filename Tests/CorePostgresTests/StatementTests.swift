@@ -63,7 +63,7 @@ struct StatementTests {
             "PostgresMedia+Delete.swift", "MediaStatements.swift", "PostgresRooms+Lists.swift",
             "PostgresRooms+History.swift", "PostgresRooms+Send.swift", "PostgresRooms.swift",
             "PostgresAccounts.swift", "PostgresAccountMails.swift", "AccountStatements.swift", "PostgresPresence.swift",
-            "PostgresAlerts+Matching.swift",
+            "PostgresAlerts+Matching.swift", "PostgresUpkeep+Ledger.swift",
         ]
         let scan = try StatementScan(folder: Self.folder)
         let big =

@@ -5,6 +5,7 @@ import HTTPServer
 import ServiceKit
 import Synchronization
 import Testing
+import Tracing
 import Transfer
 
 @testable import MediaStore
@@ -17,6 +18,7 @@ final class ScriptedS3: Sendable {
 
     /// - Parameter answer: is given the request as `PUT /b/k?partNumber=1` and how many came before it.
     func run(
+        tracer: Tracer? = nil,
         _ answer: @escaping @Sendable (String, Int) -> HTTPResponse, _ body: (S3Store, URL) async throws -> Void
     ) async throws {
         let loops = LoopGroup(count: 1, name: "s3-test")
@@ -43,7 +45,7 @@ final class ScriptedS3: Sendable {
             accessKey: "access", secretKey: "secret")
         let store = S3Store(
             client: S3Client(location, offload: pool), prefix: "", scratch: folder.path, files: pool,
-            clock: SystemClock(), partBytes: 5 << 20, pauseSeconds: 0)
+            clock: SystemClock(), partBytes: 5 << 20, pauseSeconds: 0, tracer: tracer)
         try await body(store, URL(fileURLWithPath: folder.path))
         #expect(folder.files.isEmpty)
         await server.drain(graceSeconds: 1)
