@@ -17,16 +17,17 @@ struct PageRoutes: Sendable {
         router.on(.post, "/unsubscribe/:token", unsubscribe)
     }
 
-    @Sendable func index(_ request: HTTPRequest) async throws -> HTTPResponse {
-        HTMLPage.answer(
-            "Martlet",
-            """
-            <h1>Martlet</h1>
-            <p>A job board's backend. There is nothing to see here for people; programs find</p>
-            <ul><li><a href="/openapi.json">the API</a></li>
-            <li><a href="/api/jobs/search?q=engineer">a search</a></li></ul>
-            """)
-    }
+    @Sendable func index(_ request: HTTPRequest) async throws -> HTTPResponse { Self.index }
+
+    /// Made once: whatever looks whether the site is there asks for it.
+    private static let index = HTMLPage.answer(
+        "Martlet",
+        """
+        <h1>Martlet</h1>
+        <p>A job board's backend. There is nothing to see here for people; programs find</p>
+        <ul><li><a href="/openapi.json">the API</a></li>
+        <li><a href="/api/jobs/search?q=engineer">a search</a></li></ul>
+        """)
 
     @Sendable func document(_ request: HTTPRequest) async throws -> HTTPResponse {
         HTTPResponse(

@@ -90,12 +90,15 @@ enum ResponseHead {
 
     /// Whatever could end the field early becomes a space (RFC 9110 §5.5): a value never splits an answer.
     private static func appendText(_ text: String, to out: inout [UInt8]) {
-        let start = out.count
-        out.append(contentsOf: text.utf8)
-        for index in start..<out.count where out[index] == 0x0D || out[index] == 0x0A || out[index] == 0 {
-            out[index] = 0x20
+        let isClean = text.utf8.withContiguousStorageIfAvailable { bytes in
+            guard !bytes.contains(where: endsField) else { return false }
+            out.append(contentsOf: bytes)
+            return true
         }
+        if isClean != true { out.append(contentsOf: text.utf8.lazy.map { endsField($0) ? 0x20 : $0 }) }
     }
+
+    private static func endsField(_ byte: UInt8) -> Bool { byte == 0x0D || byte == 0x0A || byte == 0 }
 
     static func appendNumber(_ number: Int, to out: inout [UInt8]) {
         var divisor = 1
