@@ -59,11 +59,16 @@ def configuration(kind: str, front: int, gateways: list[str], chats: list[str]) 
 
 
 @contextmanager
-def door(kind: str, folder: Path, gateways: list[str], chats: list[str]) -> Iterator[str]:
-    """A proxy that runs; its base URL."""
+def door(kind: str, folder: Path, gateways: list[str], chats: list[str], more: str = "") -> Iterator[str]:
+    """A proxy that runs, Caddy with more in its site; its base URL."""
     (front,) = free_ports(1)
-    path = ROOT / "ops/Caddyfile" if kind == "caddy" else folder / f"{kind}.conf"
-    if kind != "caddy":
+    path = folder / f"{kind}.conf"
+    if kind == "caddy":
+        text = (ROOT / "ops/Caddyfile").read_text()
+        bind = "\tbind {$MARTLET_BIND:0.0.0.0}\n"
+        assert text.count(bind) == 1
+        path.write_text(text.replace(bind, bind + more))
+    else:
         text = configuration(kind, front, gateways, chats)
         path.write_text(NGINX.format(folder=folder, text=text) if kind == "nginx" else text)
     arguments = {
