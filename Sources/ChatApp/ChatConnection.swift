@@ -45,7 +45,11 @@ struct ChatConnection {
         do throws(ClientFrame.Fault) {
             frame = try ClientFrame.parse(text, resumeMax: limits.roomsPerUserMax)
         } catch {
-            guard state != .greeting else { return close(.unauthenticated, "The first frame must be a hello.") }
+            guard state != .greeting else {
+                // Not 4401: whoever signs in again for that comes back with the same hello, for ever.
+                guard !error.isOfResume else { return close(.invalidData, "resume is wrong. \(error.message)") }
+                return close(.unauthenticated, "The first frame must be a hello.")
+            }
             return refuse(.invalid, error.message, room: error.room, clientID: error.clientID, limits: limits)
         }
         if case .hello(let token, let resume) = frame {

@@ -18,6 +18,8 @@ enum ClientFrame: Equatable {
         let message: String
         var room: Room.ID?
         var clientID: String?
+        /// What a hello says to have cannot be: to sign in again does not help.
+        var isOfResume = false
     }
 
     /// Ours have two levels.
@@ -33,17 +35,20 @@ enum ClientFrame: Equatable {
     /// - Parameter resumeMax: more rooms than this in a resume map are no client of ours.
     static func parse(_ text: [UInt8], resumeMax: Int) throws(Fault) -> ClientFrame {
         var members = Members()
+        var isInResume = false
         do throws(JSONFault) {
             var reader = JSONReader(text, limits: Self.limits)
             try reader.document { reader throws(JSONFault) in
                 try reader.object { reader, key throws(JSONFault) in
+                    isInResume = key == "resume"
                     try members.read(key, from: &reader, resumeMax: resumeMax)
+                    isInResume = false
                 }
             }
         } catch {
             throw Fault(
                 message: "The frame cannot be read: \(error.reason), at byte \(error.offset).", room: members.room,
-                clientID: members.id)
+                clientID: members.id, isOfResume: isInResume)
         }
         return try members.frame()
     }

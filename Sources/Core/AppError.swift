@@ -54,3 +54,13 @@ public struct AppError: Error, Equatable, Sendable {
         .unavailable, "The connection to the database broke: the change may have been made. Look before trying again.",
         retryAfterSeconds: 1)
 }
+
+/// For logs: what it is and where, in one line.
+extension AppError: CustomStringConvertible {
+    /// `invalid: A name is required. (company.name)`: the code, the message, and the paths of the issues. What clients
+    /// sent is in none of them but for what the message says to the client itself.
+    public var description: String {
+        let paths = issues.map { $0.path.joined(separator: ".") }.filter { !$0.isEmpty }
+        return "\(code.rawValue): \(message)" + (paths.isEmpty ? "" : " (\(paths.joined(separator: ", ")))")
+    }
+}

@@ -86,20 +86,30 @@ public struct PostgresUsers: UserRepository {
         }
     }
 
-    public func setPassword(_ hash: String, of id: User.ID, endingSessionsExcept kept: Core.Session.ID?) async throws {
+    public func setPassword(
+        _ hash: String, replacing former: String?, of id: User.ID, endingSessionsExcept kept: Core.Session.ID?
+    ) async throws {
         try await mapped {
-            // The user's row is locked first: a sign-in that is just starting a session (FOR SHARE) is either before,
-            // and ended here, or after, and finds another hash than the one it checked.
-            let changed = try await db.write.batch(
-                [
-                    "UPDATE users SET password_hash = \(hash), updated_at = now() WHERE id = \(id)",
-                    """
-                    INSERT INTO audit_log (actor_id, action, subject, subject_id)
-                    SELECT id, 'user.password', 'user', id FROM users WHERE id = \(id)
-                    """,
-                ] + AccountStatements.voidTokens(of: id)
-                    + [PostgresSessions.endAll(of: id, except: kept, notify: notify)])
-            guard changed[0] == 1 else { throw AppError.notFound }
+            try await db.transaction { transaction in
+                // The user's row is locked first: a sign-in that is just starting a session (FOR SHARE) is either
+                // before, and ended here, or after, and finds another hash than the one it checked. Of two changes
+                // that checked the same hash the second waits here, and finds the first one's.
+                let present = try await transaction.first(
+                    "SELECT password_hash FROM users WHERE id = \(id) FOR NO KEY UPDATE"
+                ) { [try $0.get(0, as: String?.self)] }.orNotFound()[0]
+                guard former == nil || former == present else {
+                    throw AppError(.conflict, "The password has been changed meanwhile.")
+                }
+                _ = try await transaction.batch(
+                    [
+                        "UPDATE users SET password_hash = \(hash), updated_at = now() WHERE id = \(id)",
+                        """
+                        INSERT INTO audit_log (actor_id, action, subject, subject_id)
+                        SELECT id, 'user.password', 'user', id FROM users WHERE id = \(id)
+                        """,
+                    ] + AccountStatements.voidTokens(of: id)
+                        + [PostgresSessions.endAll(of: id, except: kept, notify: notify)])
+            }
         }
     }
 

@@ -121,21 +121,30 @@ struct AccountRoutes: Sendable {
         guard try fields.required("passwordConfirmation") == password else {
             throw AppError.invalid("passwordConfirmation", "Passwords do not match")
         }
-        let hash = try await limited("password \(caller.user)") {
+        let hashes = try await limited("password \(caller.user)") {
             let stored = try await parts.users.passwordHash(of: caller.user)
-            return try await hashing.run { [hasher = parts.hasher] () -> String? in
+            return try await hashing.run { [hasher = parts.hasher] () -> (former: String, new: String)? in
                 guard let stored, try hasher.verify(current, against: stored) else { return nil }
-                return try hasher.hash(password)
+                return (former: stored, new: try hasher.hash(password))
             }
         }
-        guard let hash else { throw AppError.invalid("currentPassword", "The provided current password is invalid") }
+        guard let hashes else { throw Self.wrongPassword }
         guard current != password else {
             throw AppError.invalid("password", "Your new password must be different than your current password")
         }
-        try await parts.users.setPassword(hash, of: caller.user, endingSessionsExcept: nil)
+        do {
+            try await parts.users.setPassword(
+                hashes.new, replacing: hashes.former, of: caller.user, endingSessionsExcept: nil)
+        } catch let error as AppError where error.code == .conflict {
+            // Another change was faster: what was sent is not the current password any more.
+            throw Self.wrongPassword
+        }
         parts.guardian.wake()
-        return try await answers.longSession(for: try await parts.users.find(caller.user), passwordHash: hash)
+        return try await answers.longSession(for: try await parts.users.find(caller.user), passwordHash: hashes.new)
     }
+
+    private static let wrongPassword = AppError.invalid(
+        "currentPassword", "The provided current password is invalid")
 
     @Sendable func me(_ request: HTTPRequest) async throws -> HTTPResponse {
         let caller = try signIn.caller(of: request)

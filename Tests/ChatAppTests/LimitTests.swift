@@ -27,6 +27,40 @@ struct LimitTests {
         }
     }
 
+    @Test(
+        "a hello whose resume is wrong is closed with 1007 and a word about it; 2,000 rooms are right, and so is none")
+    func wrongResume() async throws {
+        func rooms(_ count: Int) -> String { (1...count).map { "\"\($0)\":0" }.joined(separator: ",") }
+        try await withInstances(["chat-1"], users: 1, rooms: [[1]]) { instances, _ in
+            func greeting(with resume: String) async throws -> ChatClient {
+                let client = try await ChatClient(port: instances[0].port)
+                let token = Instance.token(user: 1)
+                client.socket.send(#"{"type":"hello","resume":\#(resume),"token":"\#(token)"}"#)
+                return client
+            }
+            let wrong = [
+                #"{"1":-1}"#, #"{"1":9223372036854775808}"#, "[]", "7", #"{"x":1}"#, #"{"1":"2"}"#,
+                "{\(rooms(2_001))}",
+            ]
+            for resume in wrong {
+                let client = try await greeting(with: resume)
+                #expect(try await client.closeCode() == 1007, "\(resume.prefix(40))")
+            }
+            for resume in ["{\(rooms(2_000))}", "{}"] {
+                try await greeting(with: resume).awaitReady()
+            }
+        }
+        // In words, within what a close frame holds.
+        var connection = ChatConnection(limits: ChatLimits(), now: 0)
+        let hello = Array(#"{"type":"hello","token":"t","resume":{"1":-1}}"#.utf8)
+        guard case .close(.invalidData, let reason) = connection.received(hello, limits: ChatLimits(), now: 0) else {
+            Issue.record("not closed")
+            return
+        }
+        #expect(reason.hasPrefix("resume is wrong. ") && reason.contains("resume maps room ids to seqs"))
+        #expect(reason.utf8.count <= 123)
+    }
+
     @Test("who does not greet in time is closed with 4408; who has greeted is not")
     func silent() async throws {
         try await withInstances(["chat-1"], users: 1, rooms: [[1]], limits: { $0.helloSecondsMax = 1 }) {

@@ -100,6 +100,29 @@ def test_the_client_of_the_documentation_loses_and_doubles_nothing(
         example.close()
 
 
+def test_the_client_of_the_documentation_sends_a_crowd_of_acts_again_in_their_order(
+    accepted: Callable, chat: Callable[..., Chat], relay: Relay, tmp_path: Path
+) -> None:
+    them, crowd = accepted(), 90  # Above the burst of a user.
+    other = chat(them.representative, 1)
+    example = Example(tmp_path, f"ws://127.0.0.1:{relay.port}/chat", them.applicant.jwt, them.room)
+    try:
+        example.say("here")
+        example.wait("here")
+        relay.away()
+        for number in range(crowd):
+            example.say(f"crowd {number}")
+        relay.back()
+        other.wait("message", body="crowd 0")
+        example.say("and one more")
+        other.wait("message", body="and one more")
+        until(lambda: len(example.lines()) == crowd + 2, "all are shown")
+        assert [line[-1] for line in example.lines()] == [
+            "here", *(f"crowd {number}" for number in range(crowd)), "and one more"]
+    finally:
+        example.close()
+
+
 def test_a_file_is_for_the_room_until_its_message_is_deleted(
     stack: Stack, accepted: Callable, person: NewPerson, chat: Callable[..., Chat]
 ) -> None:

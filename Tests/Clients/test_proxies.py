@@ -11,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Callable, Iterator
@@ -58,11 +59,16 @@ def configuration(kind: str, front: int, gateways: list[str], chats: list[str]) 
 
 
 @contextmanager
-def door(kind: str, folder: Path, gateways: list[str], chats: list[str]) -> Iterator[str]:
-    """A proxy that runs; its base URL."""
+def door(kind: str, folder: Path, gateways: list[str], chats: list[str], more: str = "") -> Iterator[str]:
+    """A proxy that runs, Caddy with more in its site; its base URL."""
     (front,) = free_ports(1)
-    path = ROOT / "ops/Caddyfile" if kind == "caddy" else folder / f"{kind}.conf"
-    if kind != "caddy":
+    path = folder / f"{kind}.conf"
+    if kind == "caddy":
+        text = (ROOT / "ops/Caddyfile").read_text()
+        bind = "\tbind {$MARTLET_BIND:0.0.0.0}\n"
+        assert text.count(bind) == 1
+        path.write_text(text.replace(bind, bind + more))
+    else:
         text = configuration(kind, front, gateways, chats)
         path.write_text(NGINX.format(folder=folder, text=text) if kind == "nginx" else text)
     arguments = {
@@ -340,6 +346,35 @@ def test_the_door_refuses_bodies_that_are_larger_than_any_service_takes(kind: st
             assert Witness.body_began.is_set(), "it was gathered"
         taken = requests.post(f"{base}/api/upload", bytes(BODY_BYTES_MAX), timeout=WITNESS_SECONDS_MAX)
         assert taken.status_code == 200, taken.text
+
+
+def test_a_body_that_broke_on_its_way_is_the_clients_fault_and_a_service_that_is_away_is_not(tmp_path: Path) -> None:
+    chunked, trailers = "Transfer-Encoding: chunked\r\n\r\n", "".join(f"X-{n}: {'a' * 1000}\r\n" for n in range(8))
+    broken = [f"{chunked}{rest}" for rest in (
+        "zz\r\nhello\r\n", "-5\r\nhello\r\n", f"{'f' * 17}\r\nhello\r\n", f"5;{'a' * 8000}\r\nhello\r\n",
+        "5\nhello\n0\n\n", "5\r\nhelloXX\r\n", f"0\r\n{trailers}\r\n", "0\r\nno colon\r\n\r\n",
+    )]
+    cut = [f"{chunked}50\r\nhello", f"{chunked}5\r\nhello\r\n", "Content-Length: 50\r\n\r\nhello"]
+    sound = "Content-Length: 5\r\n\r\nhello"
+
+    def status(base: str, path: str, body: str) -> int:
+        with socket.create_connection(("127.0.0.1", urlsplit(base).port), timeout=WITNESS_SECONDS_MAX) as client:
+            client.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\n{body}".encode())
+            if body in cut:
+                client.shutdown(socket.SHUT_WR)
+            answer = HTTPResponse(client)
+            answer.begin()
+            said = json.loads(answer.read()) if answer.status != 200 else {"error": {"status": 200}}
+            assert said["error"]["status"] == answer.status
+            return answer.status
+
+    (dead,) = free_ports(1)
+    with serving(Witness) as here, serving(Deaf) as deaf:
+        for away in (deaf, f"127.0.0.1:{dead}"):
+            with door("caddy", tmp_path, [here], [away]) as base:
+                assert [status(base, "/api/jobs", each) for each in broken + cut] == [400] * 11
+                assert (status(base, "/api/jobs", sound), status(base, "/chat", sound)) == (200, 503)
+                assert away == deaf or status(base, "/chat", broken[0]) == 503
 
 
 def test_traefiks_files_hold_together() -> None:

@@ -37,6 +37,34 @@ struct RacesTests {
         }
     }
 
+    @Test("of changes of a password that checked the same one, one is made, and the others change nothing")
+    func passwordChanges() async throws {
+        try await withTestDatabase(configure: { $0.leasedMax = 8 }) { db, _ in
+            let world = World(db)
+            let jane = try await world.user("jane", hash: "hash 0")
+            for round in 1...5 {
+                let former = try #require(try await world.users.passwordHash(of: jane.id))
+                let outcomes = await atOnce(6) { number in
+                    let hash = "hash \(round) \(number)"
+                    try await world.users.setPassword(
+                        hash, replacing: former, of: jane.id, endingSessionsExcept: nil)
+                    return hash
+                }
+                let made = outcomes.successes()
+                #expect(made.count == 1 && outcomes.refusals() == Array(repeating: .conflict, count: 5))
+                #expect(try await world.users.passwordHash(of: jane.id) == made.first)
+                #expect(try await world.strings("SELECT action FROM audit_log").count == round)
+            }
+            // A reset meanwhile, or an operator's word, is not undone either; and what is present is replaced.
+            try await world.users.setPassword("reset", replacing: nil, of: jane.id, endingSessionsExcept: nil)
+            await refused(.conflict) {
+                try await world.users.setPassword("late", replacing: "hash 0", of: jane.id, endingSessionsExcept: nil)
+            }
+            try await world.users.setPassword("next", replacing: "reset", of: jane.id, endingSessionsExcept: nil)
+            #expect(try await world.users.passwordHash(of: jane.id) == "next")
+        }
+    }
+
     @Test("a reader that follows the bound misses no revocation of many that commit in any order")
     func revocationsFollowed() async throws {
         try await withTestDatabase(configure: {

@@ -113,7 +113,7 @@ struct UsersTests {
             let long = try await world.sessions.start(.long, user: jane.id, refreshHash: nil, expiresAt: future)
             _ = try await world.family(bob.id, token: 3)
 
-            try await world.users.setPassword("new", of: jane.id, endingSessionsExcept: kept.id)
+            try await world.users.setPassword("new", replacing: nil, of: jane.id, endingSessionsExcept: kept.id)
             #expect(try await world.users.passwordHash(of: jane.id) == "new")
             let ended = try await world.sessions.revocations(since: 0).sessions
             #expect(Set(ended.map(\.id)) == [other.id, long.id])
@@ -121,12 +121,13 @@ struct UsersTests {
             #expect(try await world.strings("SELECT action FROM audit_log") == ["user.password"])
 
             await refused(.notFound) {
-                try await world.users.setPassword("new", of: User.ID(noSuchID), endingSessionsExcept: nil)
+                try await world.users.setPassword(
+                    "new", replacing: nil, of: User.ID(noSuchID), endingSessionsExcept: nil)
             }
             await refused(.notFound) { try await world.users.passwordHash(of: User.ID(noSuchID)) }
             // Nothing of a half-done change stays: the hash is refused before anything is sent.
             await refused(.invalid) {
-                try await world.users.setPassword("a\u{0}b", of: bob.id, endingSessionsExcept: nil)
+                try await world.users.setPassword("a\u{0}b", replacing: nil, of: bob.id, endingSessionsExcept: nil)
             }
             #expect(try await world.sessions.revocations(since: 0).sessions.count == 2)
         }

@@ -173,6 +173,32 @@ struct AccountTests {
         }
     }
 
+    @Test("of changes of the password at once one is acknowledged, and its password is the one that works")
+    func changesAtOnce() async throws {
+        try await TestGateway.run { api in
+            let token = try await api.register("ada")
+            let answers = try await withThrowingTaskGroup(of: (password: String, status: Int).self) { group in
+                for number in 0..<6 {
+                    group.addTask {
+                        let password = "battery staple \(number)"
+                        let body = [
+                            "currentPassword": "correct horse", "password": password, "passwordConfirmation": password,
+                        ]
+                        let answer = try await api.send(.post, "/api/auth/change-password", token: token, body)
+                        return (password: password, status: answer.status)
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            let made = answers.filter { $0.status == 200 }
+            #expect(made.count == 1 && answers.allSatisfy { [200, 400, 401].contains($0.status) }, "\(answers)")
+            for (password, _) in answers + [(password: "correct horse", status: 400)] {
+                let login = try await api.send(.post, "/api/auth/local", ["identifier": "ada", "password": password])
+                #expect(login.status == (password == made.first?.password ? 200 : 400), "\(password)")
+            }
+        }
+    }
+
     @Test("me is flat, with a role; a profile changes what it names and nothing else")
     func profile() async throws {
         try await TestGateway.run { api in

@@ -54,6 +54,27 @@ struct PostingTests {
         }
     }
 
+    @Test("a posting is of one's own company, whatever company the client names")
+    func namedCompany() async throws {
+        try await TestGateway.run { api in
+            let owner = try await api.representative("owner")
+            let rival = try await api.representative("rival")
+            func company(_ token: String) async throws -> Int {
+                try #require(try await api.call(.get, "/api/companies/me", token: token)["id"] as? Int)
+            }
+            let own = try await company(owner)
+            for named in [own, try await company(rival), 0] {
+                let made = try await api.send(
+                    .post, "/api/jobs", token: owner, ["data": ["name": "X", "company": named]])
+                // A refusal would end the stock client, which may name one that is no more.
+                #expect(made.status == 200)
+                let shown = try await api.call(.get, "/api/jobs/\(made["id"] as? Int ?? 0)?populate=company")
+                #expect(shown["data.attributes.company.data.id"] as? Int == own, "\(named)")
+            }
+            #expect((try await api.call(.get, "/api/jobs/mine", token: rival).json as? [Any])?.isEmpty == true)
+        }
+    }
+
     @Test("a person without a company posts nothing, and sees an empty list of their own")
     func withoutCompany() async throws {
         try await TestGateway.run { api in

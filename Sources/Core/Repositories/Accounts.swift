@@ -14,7 +14,11 @@ public protocol UserRepository: Sendable {
     /// The hash of one's own password, for changing it.
     func passwordHash(of id: User.ID) async throws -> String?
     /// Stores the new hash, ends every session of the user but `except`, and voids mailed tokens, in one transaction.
-    func setPassword(_ hash: String, of id: User.ID, endingSessionsExcept: Session.ID?) async throws
+    /// - Parameter former: the hash that the present password was checked against; nil for who may set it unasked.
+    /// - Throws: `notFound`; `conflict` when the password is another one than `former` by now: nothing is done then.
+    func setPassword(
+        _ hash: String, replacing former: String?, of id: User.ID, endingSessionsExcept: Session.ID?
+    ) async throws
     /// Stores a better hash of the same password; ends nothing. Does nothing when the password is another one by now.
     func rehashPassword(_ hash: String, replacing former: String, of id: User.ID) async throws
     /// Fields and picture in one transaction; a former picture is deleted. Another e-mail address is only asked for:

@@ -28,7 +28,7 @@ struct PersonView {
             try await tellAnew(user, "\(user.email) may sign in")
         case .password(let password):
             let hash = try PasswordHasher().hash(password)
-            try await backend.users.setPassword(hash, of: user.id, endingSessionsExcept: nil)
+            try await backend.users.setPassword(hash, replacing: nil, of: user.id, endingSessionsExcept: nil)
             try await tellAnew(user, "the password of \(user.email) is set")
         case .role(let role):
             try await backend.people.setRole(role, of: user.id)
