@@ -41,11 +41,9 @@ public struct ChatConfiguration: Sendable {
         limits.socketIO = Self.socketIO(&environment)
         self.limits = limits
         trusted = TrustedNetworks.read(&environment)
-        // The first signs; a former one still verifies while its tokens live.
-        let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
-        let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []
+        let secrets = environment.sessionSecrets(bytesMin: SigningKeys.keyBytesMin)
         try environment.check()
-        keys = try SigningKeys(secrets: [present.value] + former)
+        keys = try SigningKeys(secrets: secrets)
     }
     /// Unlike the others' on this machine and, in containers, where every process has the same number.
     private static var ownName: String {

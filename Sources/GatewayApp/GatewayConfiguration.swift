@@ -36,7 +36,7 @@ public struct GatewayConfiguration: Sendable {
         if openAPI.isEmpty {
             environment.mistake("MARTLET_OPENAPI: the API's description is not at \(document)")
         }
-        let secrets = Self.secrets(&environment)
+        let secrets = environment.sessionSecrets(bytesMin: SigningKeys.keyBytesMin)
         try environment.check()
         keys = try SigningKeys(secrets: secrets)
     }
@@ -55,13 +55,6 @@ public struct GatewayConfiguration: Sendable {
             return "localhost"
         }
         return domain
-    }
-
-    /// The first signs; a former one still verifies while its tokens live.
-    private static func secrets(_ environment: inout Environment) -> [String] {
-        let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
-        guard environment.value("MARTLET_SECRET_FORMER") != nil else { return [present.value] }
-        return [present.value, environment.secret("MARTLET_SECRET_FORMER", bytesMin: SigningKeys.keyBytesMin).value]
     }
 
     /// Beside the program when installed, in the checkout otherwise.

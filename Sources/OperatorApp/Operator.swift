@@ -24,6 +24,8 @@ public protocol OperatorBackend: Sendable {
     func ping() async throws
     /// Why the database cannot be used, in a sentence for the operator, where that is known.
     var obstacle: String? { get }
+    /// What was said to the last attempt to connect, in PostgreSQL's words; nil when it has succeeded.
+    var refusal: String? { get }
     func close() async
 }
 

@@ -85,6 +85,13 @@ public struct Environment {
         return Secret(text)
     }
 
+    /// The secrets that sign sessions: the first signs, a former one still verifies while its tokens live.
+    public mutating func sessionSecrets(bytesMin: Int) -> [String] {
+        let present = secret("MARTLET_SECRET", bytesMin: bytesMin)
+        guard value("MARTLET_SECRET_FORMER") != nil else { return [present.value] }
+        return [present.value, secret("MARTLET_SECRET_FORMER", bytesMin: bytesMin).value]
+    }
+
     public mutating func int(_ name: String, default fallback: Int, in range: ClosedRange<Int>) -> Int {
         guard let text = value(name) else { return fallback }
         guard let value = Int(text), range.contains(value) else {

@@ -45,11 +45,24 @@ public struct WorkerConfiguration: Sendable {
     /// The right side of Message-IDs: the sender's domain.
     public var mailDomain: String { from.address.split(separator: "@").last.map(String.init) ?? "localhost" }
 
+    private static func postingURL(_ environment: inout Environment, _ publicURL: String) -> String {
+        guard let url = environment.value("MARTLET_POSTING_URL") else { return publicURL + "/api/jobs/{id}" }
+        let isWeb = ["http://", "https://"].contains { url.hasPrefix($0) && url.utf8.count > $0.utf8.count }
+        if !isWeb || !url.contains("{id}") {
+            environment.mistake(
+                "MARTLET_POSTING_URL is \"\(url)\"; it must be like https://jobs.example.org/jobs/{id}")
+        }
+        return url
+    }
+
     public init(_ environment: inout Environment) throws {
         database = DatabaseSettings(&environment)
         publicURL = environment.webURL("MARTLET_PUBLIC_URL")
-        postingURL = environment.string("MARTLET_POSTING_URL", default: publicURL + "/api/jobs/{id}")
-        resetURL = environment.webURL("MARTLET_RESET_URL", default: publicURL + "/reset-password")
+        postingURL = Self.postingURL(&environment, publicURL)
+        // Of a site that has no address there are none of its pages, and one mistake is enough to say.
+        resetURL =
+            environment.value("MARTLET_RESET_URL") == nil
+            ? publicURL + "/reset-password" : environment.webURL("MARTLET_RESET_URL")
         name = environment.string("MARTLET_INSTANCE", default: "worker-\(ProcessInfo.processInfo.processIdentifier)")
         mediaChildren = environment.int("MARTLET_MEDIA_CHILDREN", default: 2, in: 1...64)
         svg = environment.choice("MARTLET_SVG", default: .refuse)
@@ -66,12 +79,11 @@ public struct WorkerConfiguration: Sendable {
         if mailbox == nil {
             environment.mistake("MARTLET_MAIL_FROM is \"\(sender)\"; it must be like Martlet <jobs@example.org>")
         }
-        let present = environment.secret("MARTLET_SECRET", bytesMin: SigningKeys.keyBytesMin)
-        let former = environment.value("MARTLET_SECRET_FORMER").map { [$0] } ?? []
+        let secrets = environment.sessionSecrets(bytesMin: SigningKeys.keyBytesMin)
         try environment.check()
         guard let mailbox else { throw ConfigurationError(["MARTLET_MAIL_FROM is not an address"]) }
         from = mailbox
-        keys = try SigningKeys(secrets: [present.value] + former)
+        keys = try SigningKeys(secrets: secrets)
     }
 
     private static func scanLanguages(_ environment: inout Environment) -> [String] {

@@ -28,7 +28,7 @@ struct PostgresBackend: OperatorBackend {
         // One loop: the command waits for the database, not for the network.
         loops = LoopGroup(count: 1, name: "operator")
         let obstacles = obstacles
-        let note: @Sendable (PostgresEvent) -> Void = { if $0.kind == .poolerMet { obstacles.poolerMet() } }
+        let note: @Sendable (PostgresEvent) -> Void = { obstacles.note($0) }
         // Told apart from a direct way by the caller, who has refused to go on without one.
         database = Database(configuration.direct ?? configuration, loops: loops, log: note)
         pooled = configuration.isPooled ? Database(configuration, loops: loops, log: note) : nil
@@ -50,6 +50,7 @@ struct PostgresBackend: OperatorBackend {
     }
 
     var obstacle: String? { obstacles.text }
+    var refusal: String? { obstacles.refusal }
 
     func ping() async throws {
         try await database.ping()
@@ -65,9 +66,24 @@ struct PostgresBackend: OperatorBackend {
 
 /// What connections ran into.
 private final class Obstacles: Sendable {
-    private let met = Mutex(false)
+    private struct State {
+        var hasMetPooler = false
+        var refusal: String?
+    }
 
-    func poolerMet() { met.withLock { $0 = true } }
+    private let state = Mutex(State())
 
-    var text: String? { met.withLock { $0 } ? "\(DatabaseSettings.poolerMet)" : nil }
+    func note(_ event: PostgresEvent) {
+        state.withLock { state in
+            switch event.kind {
+            case .poolerMet: state.hasMetPooler = true
+            case .connectFailed: state.refusal = event.reason.split(whereSeparator: \.isNewline).joined(separator: " ")
+            case .connected: state.refusal = nil
+            case .connectionLost, .listening: break
+            }
+        }
+    }
+
+    var text: String? { state.withLock { $0.hasMetPooler } ? "\(DatabaseSettings.poolerMet)" : nil }
+    var refusal: String? { state.withLock { $0.refusal } }
 }

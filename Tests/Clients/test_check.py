@@ -8,6 +8,7 @@ import ssl
 import subprocess
 from pathlib import Path
 from typing import Any, Callable, Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from aiosmtpd.controller import Controller
@@ -139,9 +140,26 @@ def test_mails_go_to_a_server_whose_authority_is_named(
     assert done.returncode == 78 and "MARTLET_SMTP_CA names" in done.stderr
 
 
+def test_what_postgresql_says_is_told(stack: Stack) -> None:
+    url = urlsplit(stack.database_url)
+    (nobody,) = free_ports(1)
+    for wrong, words in (
+        (url._replace(path="/no_such_database").geturl(), 'database "no_such_database" does not exist'),
+        (f"postgres://martlet:hidden-word@127.0.0.1:{nobody}/martlet", "Connection refused"),
+    ):
+        environment = {**os.environ, "MARTLET_DATABASE_URL": wrong}
+        done = subprocess.run(
+            [str(stack.binaries / "martlet"), "check"], env=environment, cwd=ROOT, capture_output=True, text=True,
+            timeout=60)
+        said = " ".join((done.stdout + done.stderr).split())
+        assert done.returncode != 0 and words in said and "hidden-word" not in said, said
+
+
 WRONG = {
     "MARTLET_DATABASE_URL": "mysql://someone:hidden-word@host",
     "MARTLET_SECRET": "short",
+    "MARTLET_SECRET_FORMER": "shorter",
+    "MARTLET_POSTING_URL": "https://jobs.example.org/jobs",
     "MARTLET_STORE": "/proc/nothing",
     "MARTLET_HTTP_ADDRESS": "localhost:99999",
     "MARTLET_ADMIN_ADDRESS": "nowhere",
@@ -161,15 +179,16 @@ WRONG = {
     "OTEL_TRACES_SAMPLER": "sometimes",
 }
 COMMON = {
-    "MARTLET_DATABASE_URL", "MARTLET_SECRET", "MARTLET_ADMIN_ADDRESS", "MARTLET_LOOPS", "MARTLET_NOTIFY",
-    "MARTLET_UNREADY_SECONDS", "MARTLET_LOG_LEVEL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER"}
+    "MARTLET_DATABASE_URL", "MARTLET_SECRET", "MARTLET_SECRET_FORMER", "MARTLET_ADMIN_ADDRESS", "MARTLET_LOOPS",
+    "MARTLET_NOTIFY", "MARTLET_UNREADY_SECONDS", "MARTLET_LOG_LEVEL", "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_TRACES_SAMPLER"}
 READ = {
     "martlet-gateway": COMMON | {
         "MARTLET_STORE", "MARTLET_HTTP_ADDRESS", "MARTLET_TRUSTED_PROXIES", "MARTLET_MAIL_FROM"},
     "martlet-chat": COMMON | {"MARTLET_HTTP_ADDRESS", "MARTLET_TRUSTED_PROXIES", "MARTLET_INSTANCE"},
     "martlet-worker": COMMON | {
         "MARTLET_STORE", "MARTLET_SMTP_URL", "MARTLET_MAIL_FROM", "MARTLET_CLAMD", "MARTLET_MAILS_AT_ONCE",
-        "MARTLET_ALERT_LEDGER_DAYS", "MARTLET_PUBLIC_URL"},
+        "MARTLET_ALERT_LEDGER_DAYS", "MARTLET_PUBLIC_URL", "MARTLET_POSTING_URL"},
     "martlet": COMMON | {
         "MARTLET_HTTP_ADDRESS", "MARTLET_TRUSTED_PROXIES", "MARTLET_SMTP_URL", "MARTLET_MAIL_FROM", "MARTLET_CLAMD",
         "MARTLET_PUBLIC_URL"},
@@ -185,7 +204,7 @@ def test_every_mistake_is_told_at_once_and_nothing_is_started(stack: Stack, prog
     assert done.returncode == 78, said
     for name in READ[program]:
         assert name in said, f"{program} says nothing of {name}: {said}"
-    assert "hidden-word" not in said
+    assert "hidden-word" not in said and "postgres://user:password@host:port/database" in said
     if program == "martlet":
         json_said = subprocess.run(
             [*command, "--json"], env={**kept, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=30)
@@ -205,3 +224,4 @@ def test_what_is_missing_is_told_at_once(stack: Stack, program: str) -> None:
     if program in ("martlet-gateway", "martlet-worker"):
         needed |= {"MARTLET_STORE"}
     assert done.returncode == 78 and all(name in said for name in needed), said
+    assert "MARTLET_RESET_URL" not in said, "nobody has set it"

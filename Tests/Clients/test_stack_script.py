@@ -106,7 +106,7 @@ def test_all_start_and_a_killed_service_is_named_and_comes_back(begin) -> None:
     assert "\x1b" not in run.said(), "no terminal: no colours, and none of a service's own"
     first = run.pid_of("chat-2")
     os.kill(first, signal.SIGKILL)
-    run.wait_for("chat-2   is back.")
+    run.wait_for("chat-2   is back as process ")
     assert "chat-2   was killed by SIGKILL. Its last lines" in run.said()
     assert run.pid_of("chat-2") != first
 

@@ -44,6 +44,7 @@ struct TestBackend: OperatorBackend {
     }
     func ping() async throws { try await database.ping() }
     var obstacle: String? { nil }
+    var refusal: String? { nil }
     func close() async {}
 }
 

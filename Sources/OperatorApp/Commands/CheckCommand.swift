@@ -82,7 +82,7 @@ enum CheckCommand: Command {
                     try await backend.ping()
                     facts = try await backend.health.facts()
                 } catch {
-                    let detail = backend.obstacle ?? Operator.explain(error)
+                    let detail = backend.obstacle ?? backend.refusal ?? Operator.explain(error)
                     return [Finding("database", .bad, detail, remedy: reachRemedy(backend))]
                 }
                 var findings = DatabaseCheck.judge(facts, server: backend.databaseAddress)
