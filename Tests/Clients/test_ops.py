@@ -141,6 +141,18 @@ def test_run_refuses_a_port_that_is_none() -> None:
         assert "PORT must be a number" in run(str(SCRIPTS / "run"), port, succeeds=False)
 
 
+@pytest.mark.parametrize("has_compose", [False, True])
+def test_roll_says_that_compose_is_missing_and_only_then(tmp_path: Path, has_compose: bool) -> None:
+    docker = tmp_path / "docker"
+    version = "[[ $* != 'compose version' ]] || exit 0\n" if has_compose else ""
+    docker.write_text(f"#!/bin/bash\n{version}echo 'unknown flag: --rm' >&2\nexit 125\n")
+    docker.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        words = run(sys.executable, str(SCRIPTS / "roll"), succeeds=False)
+    assert words.startswith("roll: ") and ("install Docker's Compose plugin" in words) != has_compose
+
+
 class Answer(BaseHTTPRequestHandler):
     """Stands in for a service behind the front door."""
 
