@@ -141,6 +141,43 @@ def test_run_refuses_a_port_that_is_none() -> None:
         assert "PORT must be a number" in run(str(SCRIPTS / "run"), port, succeeds=False)
 
 
+@pytest.mark.parametrize("has_compose", [False, True])
+def test_roll_says_that_compose_is_missing_and_only_then(tmp_path: Path, has_compose: bool) -> None:
+    docker = tmp_path / "docker"
+    version = "[[ $* != 'compose version' ]] || exit 0\n" if has_compose else ""
+    docker.write_text(f"#!/bin/bash\n{version}echo 'unknown flag: --rm' >&2\nexit 125\n")
+    docker.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        words = run(sys.executable, str(SCRIPTS / "roll"), succeeds=False)
+    assert words.startswith("roll: ") and ("install Docker's Compose plugin" in words) != has_compose
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_migrate_builds_only_when_a_source_is_newer_than_what_run_built(tmp_path: Path, changed: bool) -> None:
+    shutil.copytree(SCRIPTS, tmp_path / "ops/scripts")
+    (tmp_path / "Sources").mkdir()
+    (tmp_path / "Package.swift").touch()
+    release = tmp_path / ".build/release"
+    release.mkdir(parents=True)
+    (release / ".martlet-built").touch()
+    for program, words in {"swift": "compiled", "packages": "", "martlet": "migrated"}.items():
+        path = {"swift": tmp_path, "packages": tmp_path / "ops/scripts", "martlet": release}[program] / program
+        path.write_text(f"#!/bin/bash\necho {words} $*\n")
+        path.chmod(0o755)
+    stamp = (release / ".martlet-built").stat().st_mtime
+    source = tmp_path / "Sources/new.swift"
+    source.touch()
+    os.utime(source, (stamp + 1, stamp + 1) if changed else (stamp - 1, stamp - 1))
+    for older in (tmp_path / "Package.swift", tmp_path / "Sources"):
+        os.utime(older, (stamp - 1, stamp - 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        patch.setenv("MARTLET_DATABASE_URL", "postgres://nobody@127.0.0.1:1/none")
+        words = run(str(tmp_path / "ops/scripts/migrate"))
+    assert words.endswith("migrated migrate") and ("compiled build -c release --product martlet" in words) == changed
+
+
 class Answer(BaseHTTPRequestHandler):
     """Stands in for a service behind the front door."""
 

@@ -49,3 +49,10 @@ start_test_postgres() {
     done
     fail "No port between $port_first and $port_last is free for the test database."
 }
+
+# programs_are_new : true when no source has changed since `make run` built its programs.
+# Asking the compiler four times whether there is something to build takes seconds; looking at the files takes none.
+programs_stamp=.build/release/.martlet-built
+programs_are_new() {
+    [[ -e "$programs_stamp" && -z "$(find Sources Package.swift -newer "$programs_stamp" -print -quit)" ]]
+}
