@@ -72,10 +72,17 @@ def test_a_wrong_token_is_refused_within_a_second(stack: Stack, secret: str, ada
 
 @pytest.mark.parametrize("first", [
     {"type": "hello"}, {"type": "hello", "token": None}, {"type": "join", "room": 1}, {"type": "dance"}, {}, [],
-    {"type": "send", "room": 1, "id": "a", "body": "b"}, {"type": "hello", "token": "x", "resume": {"1": -1}},
+    {"type": "send", "room": 1, "id": "a", "body": "b"},
 ])
 def test_who_does_not_greet_first_is_refused(stack: Stack, first: Any) -> None:
     greeting_is_refused(stack, words(first))
+
+
+@pytest.mark.parametrize("resume", [{"1": -1}, {"1": 2**64}, {"a": 1}, [], "1"])
+def test_a_wrong_resume_is_told_from_a_wrong_token(stack: Stack, resume: Any) -> None:
+    peer = Chat(stack.chat_urls[0])
+    peer.send({"type": "hello", "token": "x", "resume": resume})
+    assert peer.closed() == 1007
 
 
 def test_a_token_that_was_given_back_is_refused_everywhere(stack: Stack, person: NewPerson) -> None:
