@@ -11,7 +11,7 @@ import ServiceKit
 @main
 enum Main {
     static func main() async {
-        exit(
+        endProcess(
             await ServiceRunner.run("martlet-gateway") { context, environment in
                 let files = OffloadPool(name: "files", threads: 8, queueMax: 1024)  // An fsync holds its thread.
                 Startup.verify(&environment)

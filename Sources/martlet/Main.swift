@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import OperatorApp
 import Postgres
+import ServiceKit
 
 /// The operator's command. Builds the backend when a command needs the database, and exits with the command's status.
 @main
@@ -19,6 +20,6 @@ enum Main {
             configuration.longMilliseconds = 30_000
             return PostgresBackend(configuration, notify: database.notify)
         }
-        exit(await command.run(Array(CommandLine.arguments.dropFirst())))
+        endProcess(await command.run(Array(CommandLine.arguments.dropFirst())))
     }
 }
