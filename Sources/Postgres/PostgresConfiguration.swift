@@ -70,11 +70,8 @@ public struct PostgresConfiguration: Sendable {
         guard !url.isEmpty else { throw PostgresConfigurationError("the connection string is empty") }
         guard !url.utf8.contains(0) else { throw PostgresConfigurationError("the connection string has a NUL in it") }
         // libpq would take another scheme for its own form of settings, and say what is wrong with that.
-        let scheme = url.contains("://") ? url.prefix { $0.isLetter || $0.isNumber || $0 == "+" } : ""
-        guard
-            scheme.isEmpty || url.hasPrefix("postgres://") || url.hasPrefix("postgresql://")
-                || !url.dropFirst(scheme.count).hasPrefix("://")
-        else {
+        let scheme = url.prefix { $0.isLetter || $0.isNumber || $0 == "+" }
+        if url.dropFirst(scheme.count).hasPrefix("://"), scheme != "postgres", scheme != "postgresql" {
             throw PostgresConfigurationError("it must be like postgres://user:password@host:port/database")
         }
         var message: UnsafeMutablePointer<CChar>?
