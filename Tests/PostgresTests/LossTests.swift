@@ -16,7 +16,7 @@ struct LossTests {
                 try await db.short.first("SELECT pg_advisory_xact_lock_shared(1), 7") { try $0.get(1, as: Int.self) }
             }
             let first = try await test.waitForBlocked()
-            #expect(try await test.terminate("short") == 1)
+            try await test.terminate(process: first)
             try await test.waitForBlocked(besides: first)
             try await roadblock.lift()
             #expect(try await reading.value == 7)
@@ -29,9 +29,9 @@ struct LossTests {
             let roadblock = try await Roadblock.put(db)
             let reading = Task { try await db.long.execute("SELECT pg_advisory_xact_lock_shared(1)") }
             let first = try await test.waitForBlocked()
-            try await test.terminate("long")
-            try await test.waitForBlocked(besides: first)
-            try await test.terminate("long")
+            try await test.terminate(process: first)
+            let second = try await test.waitForBlocked(besides: first)
+            try await test.terminate(process: second)
             await #expect(throws: PostgresUnavailable.connectionLost) { try await reading.value }
             try await roadblock.lift()
         }
@@ -45,8 +45,7 @@ struct LossTests {
             let writing = Task {
                 try await db.write.execute("INSERT INTO t SELECT 1 FROM pg_advisory_xact_lock_shared(1)")
             }
-            try await test.waitForBlocked()
-            try await test.terminate("write")
+            try await test.terminate(process: try await test.waitForBlocked())
             await #expect(throws: PostgresUnavailable.outcomeUnknown) { try await writing.value }
             try await roadblock.lift()
             #expect(try await db.write.execute("INSERT INTO t VALUES (2)") == 1)

@@ -1,5 +1,6 @@
 import Postgres
 import TestSupport
+import Testing
 
 /// Holds a lock, so that statements which ask for it (`pg_advisory_xact_lock_shared(1)`) stand
 /// still for as long as a test needs: no clock is involved.
@@ -48,6 +49,13 @@ extension TestDatabase {
             return now.count == 1 && found != former
         }
         return found
+    }
+
+    /// Ends the connection of one server process, and none beside it: a lane has a connection on each loop, and one
+    /// that waits for work may take a statement between its end and the news of it.
+    func terminate(process: String) async throws {
+        let ended = try await run("SELECT pg_terminate_backend(\(process))")
+        #expect(ended.first?.first == "t")
     }
 
     /// Ends the connections of one lane, as an operator or a restart would. Gives their number.
