@@ -143,7 +143,7 @@ let package = Package(
         tests("ResumeTests", ["Resume", "Seeded"]),
         tests(
             "ServiceKitTests",
-            ["EventLoop", "HTTPServer", "JSON", "ServiceKit", "TestSupport", "Tracing", "Transfer"]),
+            ["EventLoop", "HTTPServer", "JSON", "Postgres", "ServiceKit", "TestSupport", "Tracing", "Transfer"]),
         tests("CoreTests", ["Core"]),
         tests(
             "CorePostgresTests",

@@ -63,7 +63,7 @@ enum Startup {
     static func open(_ settings: DatabaseSettings, _ context: ServiceContext, _ log: Log) throws -> Database {
         let database = Database(
             try Self.database(settings), loops: context.loops, tracer: context.traces?.tracer,
-            log: { write($0, to: log) })
+            log: DatabaseLog(log, clock: context.clock).note)
         context.metrics.show(database)
         watchSchema(of: database, context, log)
         return database
@@ -74,17 +74,6 @@ enum Startup {
         SchemaWatch(
             version: PostgresSchema.version, look: { try await schema.applied() }, clock: context.clock, log: log
         ).begin(context.health)
-    }
-
-    /// A connection that came is news; one that went is a warning.
-    static func write(_ event: PostgresEvent, to log: Log) {
-        let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
-        switch event.kind {
-        case .connected, .listening: log.info("database", ["what": kind, "lane": lane])
-        case .poolerMet: log.error(DatabaseSettings.poolerMet, ["lane": lane, "reason": .string(event.reason)])
-        case .connectFailed, .connectionLost:
-            log.warning("database", ["what": kind, "lane": lane, "reason": .string(event.reason)])
-        }
     }
 
     static func parts(

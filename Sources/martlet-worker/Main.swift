@@ -27,7 +27,7 @@ enum Main {
         let log = context.log
         let db = Database(
             try Startup.database(configuration.database), loops: context.loops, tracer: context.traces?.tracer,
-            log: { Startup.write($0, to: log) })
+            log: DatabaseLog(log, clock: context.clock).note)
         context.metrics.show(db)
         Startup.watchSchema(of: db, context)
         // The children are shut in by real paths.

@@ -34,14 +34,4 @@ enum Startup {
             log: context.log
         ).begin(context.health)
     }
-
-    static func write(_ event: PostgresEvent, to log: Log) {
-        let (kind, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
-        switch event.kind {
-        case .poolerMet: log.error(DatabaseSettings.poolerMet, ["lane": lane, "reason": .string(event.reason)])
-        case .connectFailed, .connectionLost:
-            log.warning("database", ["what": kind, "lane": lane, "reason": .string(event.reason)])
-        case .connected, .listening: log.debug("database", ["what": kind, "lane": lane])
-        }
-    }
 }
