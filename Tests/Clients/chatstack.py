@@ -35,21 +35,26 @@ def script(*command: str) -> str:
 class Cluster:
     """A PostgreSQL that a test may take away."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int | None = None) -> None:
         # Not in pytest's folder: root's cluster belongs to the user postgres, and every other pytest that starts takes
         # strangers' way into that folder away.
         self.folder = Path(tempfile.mkdtemp(prefix="martlet-"))
         self.folder.chmod(0o711)
-        self.place, self.port = str(self.folder / "cluster"), str(free_ports(1)[0])
+        self.place, self.port = str(self.folder / "cluster"), str(port or free_ports(1)[0])
         self.start()
         self.url = script("postgres", "url", self.place)
 
     def start(self) -> None:
         script("postgres", "start", self.place, self.port)
 
+    @property
+    def pid(self) -> int:
+        """Of the server that runs, or ran last."""
+        return int((Path(self.place) / "data/postmaster.pid").read_text().splitlines()[0])
+
     def crash(self, how: signal.Signals = signal.SIGQUIT) -> None:
         """By default an immediate shutdown: connections are cut, nothing is written down, the next start recovers."""
-        server = int((Path(self.place) / "data/postmaster.pid").read_text().splitlines()[0])
+        server = self.pid
         os.kill(server, how)
         # Until then a start would find it running.
         until(lambda: not is_alive(server), "PostgreSQL is gone")

@@ -58,7 +58,7 @@ def test_postgres_survives_a_kill_and_is_not_started_twice(cluster: tuple[str, i
     assert ask(url, "SHOW fsync") == "on" and ask(url, "SHOW synchronous_commit") == "on"
 
     assert run(script, "start", folder, str(port)) == "", "started already: nothing to say"
-    server = int((Path(folder) / "data/postmaster.pid").read_text().splitlines()[0])
+    server = int(run(script, "pid", folder))
     os.kill(server, signal.SIGKILL)
     run(script, "start", folder, str(port))
     assert ask(url, "SELECT answer FROM kept") == "42"
@@ -66,6 +66,8 @@ def test_postgres_survives_a_kill_and_is_not_started_twice(cluster: tuple[str, i
     # The pid of another program in the file, as after a reboot.
     run(script, "stop", folder)
     (Path(folder) / "data/postmaster.pid").write_text(f"{os.getpid()}\n")
+    assert "does not run" in run(script, "pid", folder, succeeds=False)
+    assert "is shut down" in Path(run(script, "log", folder)).read_text()
     run(script, "start", folder, str(port))
     assert ask(url, "SELECT answer FROM kept") == "42"
 

@@ -7,9 +7,11 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 
+from chatstack import Cluster
 from stack import ROOT
 from waiting import until
 
@@ -55,7 +57,7 @@ def ports_in_a_row(count: int) -> int:
 class Run:
     """A running ops/scripts/stack and what it has said so far."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]):
+    def __init__(self, folder: Path, environment: dict[str, str], postgres: Cluster | None):
         self.output = folder / "said"
         binaries = folder / "binaries"
         binaries.mkdir()
@@ -64,7 +66,10 @@ class Run:
             (binaries / name).chmod(0o755)
         (folder / "local/secrets").mkdir(parents=True)
         (folder / "local/secrets/demo-password").write_text("horse")
-        command = [sys.executable, str(ROOT / "ops/scripts/stack"), "--port", str(ports_in_a_row(13))]
+        # PostgreSQL's port is the tenth after the front door's.
+        first = int(postgres.port) - 10 if postgres else ports_in_a_row(13)
+        command = [sys.executable, str(ROOT / "ops/scripts/stack"), "--port", str(first)]
+        command += ["--postgres", postgres.place] if postgres else []
         command += ["--binaries", str(binaries), "--local", str(folder / "local")]
         with self.output.open("wb") as output:
             self.child = subprocess.Popen(
@@ -88,8 +93,8 @@ class Run:
 def begin(tmp_path: Path):
     runs: list[Run] = []
 
-    def start(environment: dict[str, str] | None = None) -> Run:
-        runs.append(Run(tmp_path, environment or {}))
+    def start(environment: dict[str, str] | None = None, postgres: Cluster | None = None) -> Run:
+        runs.append(Run(tmp_path, environment or {}, postgres))
         return runs[-1]
 
     yield start
@@ -97,6 +102,13 @@ def begin(tmp_path: Path):
         if run.child.poll() is None:
             run.child.kill()
         run.child.wait(20)
+
+
+@pytest.fixture
+def postgres() -> Iterator[Cluster]:
+    own = Cluster(ports_in_a_row(13) + 10)
+    yield own
+    own.remove()
 
 
 def test_all_start_and_a_killed_service_is_named_and_comes_back(begin) -> None:
@@ -136,3 +148,38 @@ def test_the_services_die_with_a_killed_stack(begin) -> None:
         return not status.exists() or "State:\tZ" in status.read_text()
 
     until(gone, "the gateway ends with its parent")
+
+
+def test_a_killed_postgres_is_named_once_and_comes_back_each_time(begin, postgres: Cluster) -> None:
+    run = begin(postgres=postgres)
+    run.wait_for("Martlet is up")
+    assert f"postgres {postgres.pid}" in run.said()
+    for how in (signal.SIGKILL, signal.SIGINT):
+        before = postgres.pid
+        os.kill(before, how)
+        run.wait_for(f"postgres process {before} is gone. Its last lines")
+        until(lambda: run.said().count("postgres is back as process ") == run.said().count(" is gone."), "it is back")
+        assert postgres.pid != before and f"postgres is back as process {postgres.pid}." in run.said()
+    assert run.said().count(" is gone.") == 2
+    assert "postgres   " in run.said() and "received fast shutdown request" in run.said(), "its own last words"
+    last = postgres.pid
+    run.child.send_signal(signal.SIGTERM)
+    assert run.child.wait(30) == 0
+    assert postgres.pid == last and run.said().count(" is gone.") == 2, "whoever started it stops it"
+
+
+def test_a_postgres_that_cannot_run_any_more_stops_everything(begin, postgres: Cluster) -> None:
+    run = begin(postgres=postgres)
+    run.wait_for("Martlet is up")
+    data = Path(postgres.place) / "data"
+    (data / "global/pg_control").rename(data / "global/pg_control.away")
+    postgres.crash(signal.SIGKILL)
+    assert run.child.wait(60) == 1
+    assert "postgres dies again and again; stopping everything." in run.said()
+    assert run.said().count("PostgreSQL did not start") == 5 and "could not find the database system" in run.said()
+
+
+def test_no_stack_starts_without_the_postgres_it_was_told_of(begin, postgres: Cluster) -> None:
+    postgres.crash()
+    run = begin(postgres=postgres)
+    assert run.child.wait(20) == 1 and "does not run" in run.said() and "pid of=" not in run.said()
