@@ -200,7 +200,7 @@ extension Migrator {
                 // Where it and another waited for each other, the other has gone on by then.
                 guard failure.error.isLockTimeout || failure.error.isSerialization, attempt < attempts else {
                     let reason = explain(failure.error, attempts, milliseconds)
-                    let rest = part.inTransaction ? Self.nothing : await leftovers(of: failure.statement, in: session)
+                    let rest = part.inTransaction ? Self.nothing : await leftovers(of: failure, in: session)
                     throw MigrationError(file.name, line: failure.statement.line, "\(reason); \(rest)")
                 }
                 try await session.execute("SELECT pg_sleep(\(0.25 * Double(1 << attempt)))")
@@ -254,7 +254,8 @@ extension Migrator {
     /// CREATE INDEX CONCURRENTLY makes the index first and fills it then; one that was broken off stays, is kept up to
     /// date by every write, and is in the way of the next attempt. An index that is just being built is as invalid, and
     /// so is one of a partitioned table until its partitions have theirs: neither is taken for that.
-    private func leftovers(of statement: SQLScript.Statement, in session: Postgres.Session) async -> String {
+    private func leftovers(of failure: StatementFailure, in session: Postgres.Session) async -> String {
+        let statement = failure.statement
         let invalid = try? await session.rows(
             """
             SELECT i.indexrelid::regclass::text
@@ -270,11 +271,29 @@ extension Migrator {
             return ran + "look for what SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid names, "
                 + "DROP INDEX CONCURRENTLY it, and migrate again"
         }
+        if invalid.isEmpty, let built = await alreadyBuilt(failure, in: session) { return built }
         guard !invalid.isEmpty else { return ran + "no index of it is invalid, so mend the cause and migrate again" }
         if statement.text.uppercased().hasPrefix("DROP") {
             return ran + "\(invalid.joined(separator: ", ")) is invalid; mend the cause and do the same again"
         }
         return ran + "it left an invalid index; mend the cause, then "
             + invalid.map { "DROP INDEX CONCURRENTLY \($0); " }.joined() + "and migrate again"
+    }
+    /// Killed between the end of the build and its record, a migration leaves a good index, which is in the way of the
+    /// next attempt as well. Whether it is what the file asks for only the operator can say.
+    private func alreadyBuilt(_ failure: StatementFailure, in session: Postgres.Session) async -> String? {
+        guard failure.error.sqlState == "42P07",  // duplicate_table (PostgreSQL manual, appendix A)
+            let name = failure.statement.text.firstMatch(of: /CONCURRENTLY\s+("[^"]+"|\w+)\s+ON\s/.ignoresCase())?.1
+        else { return nil }
+        let index = try? await session.first(
+            """
+            SELECT indexrelid::regclass::text, indrelid::regclass::text FROM pg_index
+            WHERE indisvalid AND indexrelid = to_regclass(\(String(name)))
+            """,
+            as: { (try $0.get(0, as: String.self), try $0.get(1, as: String.self)) })
+        return index.map { name, table in
+            "the index \(name) on \(table) is there and valid: a migration that was killed may have built it before it "
+                + "was recorded. DROP INDEX CONCURRENTLY \(name); and migrate again"
+        }
     }
 }

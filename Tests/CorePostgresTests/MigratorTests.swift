@@ -280,6 +280,35 @@ struct MigratorTests {
         }
     }
 
+    @Test(
+        "an index that was built and not recorded is named with its table, and after it is dropped all goes on",
+        arguments: ["one_id5", "\"One id\""])
+    func builtButNotRecorded(name: String) async throws {
+        try await withEmptyDatabase { db, database in
+            try await database.run("CREATE TABLE one (id int); CREATE INDEX one_id ON one (id)")
+            let index = try file(
+                1, "create index concurrently \(name)\n  ON one (id);", "DROP INDEX CONCURRENTLY \(name);",
+                options: " transaction:false")
+            let migrator = Migrator(database: db, files: [index])
+            #expect(try await migrator.up { _ in }.applied.count == 1)
+            // As if the program had been killed before that.
+            try await database.run("DELETE FROM schema_migrations")
+            let drop = "DROP INDEX CONCURRENTLY \(name)"
+            let error = await failure { _ = try await migrator.up { _ in } }
+            let text = error?.reason ?? ""
+            #expect(text.contains("[42P07]; the index \(name) on one is there and valid"), "\(text)")
+            #expect(text.hasSuffix("\(drop); and migrate again") && error?.line == 2, "\(text)")
+            try await database.run(drop)
+            #expect(try await migrator.up { _ in }.applied.count == 1)
+            // A table of that name is nothing to drop.
+            try await database.run("DELETE FROM schema_migrations")
+            try await database.run(drop)
+            try await database.run("CREATE TABLE \(name) (id int)")
+            let other = await failure { _ = try await migrator.up { _ in } }
+            #expect(other?.reason.contains("no index of it is invalid") == true, "\(other?.reason ?? "")")
+        }
+    }
+
     @Test("what fails outside of a transaction and leaves no index says so, and not that nothing was applied")
     func halfDoneOtherwise() async throws {
         try await withEmptyDatabase { db, database in
