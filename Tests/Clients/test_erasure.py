@@ -5,8 +5,9 @@ import os
 import secrets
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterator
 
 import pytest
 import requests
@@ -38,12 +39,27 @@ class Canary:
         self.application = me.apply(posting, curriculum_vitae(self.words["cv"]))["id"]
         representative.decide(self.application, "accepted")
         self.room = me.rooms()[0]["id"]
+        self.erasing = [str(stack.binaries / "martlet"), "user", "erase", f"id:{me.id}", "--yes"]
+        self.environment = {**os.environ, **stack.environment}
 
     def talk(self, mine: Chat) -> None:
         mine.say(self.room, "a", self.words["text"])
         seq = mine.wait("ack", id="a")["seq"]
         mine.send({"type": "edit", "room": self.room, "id": "b", "target": seq, "body": self.words["edit"]})
         mine.wait("ack", id="b")
+
+    def erase(self) -> subprocess.CompletedProcess:
+        """By id, so that it can be said again when the name is gone."""
+        return subprocess.run(self.erasing, env=self.environment, capture_output=True, text=True)
+
+    def erase_and_kill(self, look: str, found: str, when: str) -> None:
+        """Begins, and kills the program when a query finds that."""
+        child = subprocess.Popen(
+            self.erasing, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: self.stack.sql(look) == found, when, 60)
+        assert child.poll() is None, f"{when}, and waits"
+        child.kill()
+        child.wait(10)
 
     def settled(self) -> bool:
         return self.stack.sql(
@@ -69,6 +85,23 @@ class Canary:
         words = [*self.words.values(), self.person.username, self.person.email]
         found = {word: [place for place, content in places.items() if word.encode() in content] for word in words}
         return {word: places for word, places in found.items() if places}
+
+
+@contextmanager
+def left_open(stack: Stack, name: str, statement: str) -> Iterator[None]:
+    """A transaction of a program of that name, which has done a statement and does not end."""
+    theirs = f"FROM pg_stat_activity WHERE application_name = '{name}' AND datname = '{stack.database}'"
+    program = subprocess.Popen(
+        ["psql", "-X", "-q", "-c", "BEGIN", "-c", statement, "-c", "SELECT pg_sleep(60)",
+         f"{stack.server_url.rpartition('/')[0]}/{stack.database}"],
+        env={**os.environ, "PGAPPNAME": name}, stdout=subprocess.DEVNULL)
+    try:
+        done = f"SELECT count(*) {theirs} AND query LIKE '%pg_sleep%'"
+        until(lambda: stack.sql(done) == "1", f"{name} has done it")
+        yield
+    finally:
+        stack.sql(f"SELECT pg_terminate_backend(pid) {theirs}")
+        program.wait(10)
 
 
 @pytest.fixture
@@ -137,28 +170,15 @@ def test_an_erasure_that_is_killed_has_done_nothing_but_the_block_and_is_done_an
     somebody = canary.person
     canary.talk(chat(somebody, 0))
     until(canary.settled, "the files have been looked at")
-    program = [str(stack.binaries / "martlet"), "user", "erase", f"id:{somebody.id}", "--yes"]
     stuck = (
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'martlet-operator/leased' "
         f"AND datname = '{stack.database}' AND wait_event_type = 'Lock'")
-    blocker = subprocess.Popen(
-        ["psql", "-X", "-q", "-c", "BEGIN", "-c", "LOCK TABLE mail_suppressions IN ACCESS EXCLUSIVE MODE", "-c",
-         "SELECT pg_sleep(60)", f"{stack.server_url.rpartition('/')[0]}/{stack.database}"])
-    try:
-        child = subprocess.Popen(
-            program, env={**os.environ, **stack.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(lambda: stack.sql(stuck) == "1", "it is in the middle")
-        child.kill()
-        child.wait(10)
-    finally:
-        stack.sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE relation = 'mail_suppressions'::regclass "
-            "AND mode = 'AccessExclusiveLock' AND granted")
-        blocker.wait(10)
+    with left_open(stack, "blocker", "LOCK TABLE mail_suppressions IN ACCESS EXCLUSIVE MODE"):
+        canary.erase_and_kill(stuck, "1", "it is in the middle")
     until(lambda: stack.sql(stuck) == "0", "the server has noticed")
     assert stack.sql(f"SELECT username, blocked FROM users WHERE id = {somebody.id}") == f"{somebody.username}\tt"
     assert set(canary.words.values()) <= set(canary.left()), "all or nothing"
-    done = subprocess.run(program, env={**os.environ, **stack.environment}, capture_output=True, text=True)
+    done = canary.erase()
     assert done.returncode == 0, done.stderr
     until(lambda: not any(words != canary.words["q"] for words in canary.left()), "nothing is left")
 
@@ -170,38 +190,20 @@ def test_an_erasure_that_is_killed_before_its_second_look_is_brought_to_its_end_
     somebody = canary.person
     canary.talk(chat(somebody, 0))
     until(canary.settled, "the files have been looked at")
-    environment = {**os.environ, **stack.environment}
-    program = [str(stack.binaries / "martlet"), "user", "erase", f"id:{somebody.id}", "--yes"]
     # A send of a chat that began before and does not end.
-    older = subprocess.Popen(
-        ["psql", "-X", "-q", "-c", "BEGIN", "-c", "SELECT 1", "-c", "SELECT pg_sleep(60)",
-         f"{stack.server_url.rpartition('/')[0]}/{stack.database}"],
-        env={**os.environ, "PGAPPNAME": "older/write"}, stdout=subprocess.DEVNULL)
-    try:
-        begun = (
-            "SELECT count(*) FROM pg_stat_activity "
-            "WHERE application_name = 'older/write' AND xact_start IS NOT NULL")
-        until(lambda: stack.sql(begun) == "1", "it has begun")
-        child = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(lambda: stack.sql(f"SELECT count(*) FROM users WHERE id = {somebody.id}") == "0", "it has committed", 60)
-        assert child.poll() is None, "it waits for the send"
-        child.kill()
-        child.wait(10)
+    with left_open(stack, "older/write", "SELECT 1"):
+        canary.erase_and_kill(f"SELECT count(*) FROM users WHERE id = {somebody.id}", "0", "it has committed")
         # Another that had waited for the room while the erasure committed.
         stack.sql(
             f"WITH r AS (UPDATE rooms SET last_seq = last_seq + 1 WHERE id = {canary.room} RETURNING last_seq) "
             "INSERT INTO messages (room_id, seq, sender_id, client_id, body) "
             f"SELECT {canary.room}, last_seq, {somebody.id}, 'late', 'a late word' FROM r")
-    finally:
-        stack.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'older/write'")
-        older.wait(10)
-    done = subprocess.run(program, env=environment, capture_output=True, text=True)
+    done = canary.erase()
     assert done.returncode == 0 and "1 texts were stored" in done.stderr, done.stderr
     stored = f"SELECT count(*) FROM messages WHERE sender_id = {somebody.id} AND (body <> '' OR client_id IS NOT NULL)"
     assert stack.sql(stored) == "0"
-    again = subprocess.run(program, env=environment, capture_output=True, text=True)
+    again = canary.erase()
     assert again.returncode == 0 and "stored" not in again.stderr, again.stderr
-
 
 
 def test_an_upload_that_is_under_way_ends_with_nothing(stack: Stack, person: Callable[[str], Person]) -> None:

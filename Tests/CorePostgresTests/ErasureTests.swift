@@ -68,6 +68,24 @@ private struct Canary {
             ], notify: nil)
     }
 
+    /// Begins an erasure, and a send that waits for its room until the erasure is over.
+    /// - Returns: the erasure, still under way or not, and the number of the message.
+    func eraseDuringSend() async throws -> (erasing: Task<Erasure, any Error>, seq: Int64) {
+        let (people, rooms, ada) = (people, rooms, ada.id)
+        let late = try draft(Int(room.value), Int(ada.value), "canary9", "canary")
+        let (erasing, sending) = try await world.db.transaction { transaction in
+            // The erasure is done with the rooms and stands before the person's own row.
+            try await transaction.execute("LOCK TABLE room_members IN SHARE MODE")
+            let erasing = Task { try await people.erase(ada) }
+            try await world.waitForLockWaiter()
+            let sending = Task { try await rooms.send([late], notify: nil) }
+            try await world.waitForLockWaiter(atLeast: 2)
+            return (erasing, sending)
+        }
+        let seq: Int64? = if case .sent(let seq, _) = try await sending.value[0] { seq } else { nil }
+        return (erasing, try #require(seq, "it was not to be stored; then this tests nothing"))
+    }
+
     /// Where the word still is: tables, with the number of rows.
     static func left(in test: TestDatabase) async throws -> [String] {
         let tables = try await test.run(
@@ -204,26 +222,11 @@ struct ErasureTests {
     func lateSend() async throws {
         try await withTestDatabase { db, test in
             let canary = try await Canary(db, test)
-            let (world, people, rooms) = (canary.world, canary.people, canary.rooms)
-            let (ada, room) = (canary.ada.id, canary.room)
-            let late = try draft(Int(room.value), Int(ada.value), "canary9", "canary")
-            let (erasing, sending) = try await db.transaction { transaction in
-                // The erasure is done with the rooms and stands before the person's own row.
-                try await transaction.execute("LOCK TABLE room_members IN SHARE MODE")
-                let erasing = Task { try await people.erase(ada) }
-                try await world.waitForLockWaiter()
-                let sending = Task { try await rooms.send([late], notify: nil) }
-                try await world.waitForLockWaiter(atLeast: 2)
-                return (erasing, sending)
-            }
-            guard case .sent(let seq, _) = try await sending.value[0] else {
-                Issue.record("it was not to be stored; then this tests nothing")
-                return
-            }
+            let (erasing, seq) = try await canary.eraseDuringSend()
             _ = try await erasing.value
             let left = try await Canary.left(in: test)
             #expect(left.allSatisfy { $0.hasPrefix("work_items ") }, "\(left)")
-            let all = try await rooms.messages(after: [(room: room, seq: 0)], limitPerRoom: 50)
+            let all = try await canary.rooms.messages(after: [(room: canary.room, seq: 0)], limitPerRoom: 50)
             #expect(seq == 8 && all.map(\.seq) == Array(1...9) && all.last?.targetSeq == seq)
         }
     }
@@ -235,22 +238,10 @@ struct ErasureTests {
             let (world, people, rooms) = (canary.world, canary.people, canary.rooms)
             let (ada, room) = (canary.ada.id, canary.room)
             #expect(try await people.finishErasure(of: ada) == 0, "nobody was erased yet")
-            let late = try draft(Int(room.value), Int(ada.value), "canary9", "canary")
             try await db.transaction { older in
                 // A send of another instance, which the erasure waits for.
                 try await older.execute("SET LOCAL application_name = 'other/write'")
-                let (erasing, sending) = try await db.transaction { transaction in
-                    try await transaction.execute("LOCK TABLE room_members IN SHARE MODE")
-                    let erasing = Task { try await people.erase(ada) }
-                    try await world.waitForLockWaiter()
-                    let sending = Task { try await rooms.send([late], notify: nil) }
-                    try await world.waitForLockWaiter(atLeast: 2)
-                    return (erasing, sending)
-                }
-                guard case .sent = try await sending.value[0] else {
-                    Issue.record("it was not to be stored; then this tests nothing")
-                    return
-                }
+                let erasing = try await canary.eraseDuringSend().erasing
                 #expect(try await world.count("SELECT count(*) FROM users WHERE id = \(ada)") == 0)
                 erasing.cancel()
                 await #expect(throws: (any Error).self) { try await erasing.value }
