@@ -17,7 +17,6 @@ public final class DatabaseLog: Sendable {
         var leftOut = 0
         /// The last line was about a failure.
         var isTroubled = false
-        var hasConnected = false
 
         /// A line is due.
         /// - Returns: how many there were without one.
@@ -38,16 +37,11 @@ public final class DatabaseLog: Sendable {
             return tell()
         }
 
-        mutating func connected() -> News {
-            defer { (isTroubled, hasConnected) = (false, true) }
-            if isTroubled { return .again(leftOut: tell()) }
-            return hasConnected ? .usual : .first
+        /// - Returns: nil when no failure was told before.
+        mutating func connected() -> Int? {
+            defer { isTroubled = false }
+            return isTroubled ? tell() : nil
         }
-    }
-
-    private enum News {
-        case first, usual
-        case again(leftOut: Int)
     }
 
     private let log: Log
@@ -71,7 +65,7 @@ public final class DatabaseLog: Sendable {
         let now = clock.now()
         let due = lanes.withLock { $0[event.lane, default: Lane()].failed(event.kind, now: now) }
         guard let leftOut = due else { return }
-        let (lane, reason) = (Log.Value.string(event.lane), Log.Value.string(event.reason))
+        let (lane, reason) = (Log.Value.string(event.lane), Log.Value.string(Self.short(event.reason)))
         if event.kind == .poolerMet {
             counting(leftOut).error(DatabaseSettings.poolerMet, ["lane": lane, "reason": reason])
         } else {
@@ -80,15 +74,20 @@ public final class DatabaseLog: Sendable {
         }
     }
 
-    /// A lane's first connection is news, and so is one after a failure that was told; the others only to whoever looks
-    /// for mistakes.
+    /// A connection is news after a failure that was told; otherwise it is nobody's concern who is not debugging.
     private func connected(_ event: PostgresEvent) {
-        let (what, lane) = (Log.Value.string(event.kind.rawValue), Log.Value.string(event.lane))
-        switch lanes.withLock({ $0[event.lane, default: Lane()].connected() }) {
-        case .again(let leftOut): counting(leftOut).info("the database answers again", ["lane": lane])
-        case .first: log.info("database", ["what": what, "lane": lane])
-        case .usual: log.debug("database", ["what": what, "lane": lane])
+        let lane = Log.Value.string(event.lane)
+        if let leftOut = lanes.withLock({ $0[event.lane, default: Lane()].connected() }) {
+            counting(leftOut).info("the database answers again", ["lane": lane])
+        } else {
+            log.debug("database", ["what": .string(event.kind.rawValue), "lane": lane])
         }
+    }
+
+    /// libpq's text, a line for each server that was tried, without its guesses of what may have happened; those are
+    /// indented.
+    static func short(_ reason: String) -> String {
+        reason.split(separator: "\n").filter { !$0.hasPrefix("\t") }.joined(separator: "; ")
     }
 
     /// The log, with how many events of the lane had no line since its last one.

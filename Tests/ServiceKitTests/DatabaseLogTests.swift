@@ -51,7 +51,7 @@ struct DatabaseLogTests {
         told.note(.connected, times: 3)
         #expect(
             try told.lines() == [
-                "info connected short", "warning connection_lost short", "warning connect_failed short",
+                "warning connection_lost short", "warning connect_failed short",
                 "warning connect_failed short 20", "info the database answers again short 3",
             ])
     }
@@ -69,7 +69,7 @@ struct DatabaseLogTests {
             try told.lines() == [
                 "warning connect_failed write", "warning connect_failed listen",
                 "error \(DatabaseSettings.poolerMet) listen 1", "info the database answers again listen 1",
-                "info connected long", "info the database answers again write 1",
+                "info the database answers again write 1",
             ])
     }
 
@@ -88,5 +88,15 @@ struct DatabaseLogTests {
                 "warning connection_lost short 2", "info the database answers again short",
                 "warning connection_lost short",
             ])
+    }
+
+    @Test("of libpq's words each server's stay, in one line, and its guesses go")
+    func reasons() {
+        let one =
+            "connection to server at \"127.0.0.1\", port 1 failed: Connection refused\n\tIs the server running on"
+            + " that host and accepting TCP/IP connections?\n"
+        #expect(DatabaseLog.short(one) == "connection to server at \"127.0.0.1\", port 1 failed: Connection refused")
+        #expect(DatabaseLog.short("a failed: x\n\tperhaps\nb failed: y") == "a failed: x; b failed: y")
+        #expect(DatabaseLog.short("the server is silent") == "the server is silent" && DatabaseLog.short("") == "")
     }
 }
