@@ -155,6 +155,23 @@ def test_roll_says_that_compose_is_missing_and_only_then(tmp_path: Path, has_com
     assert words.startswith("roll: ") and ("install Docker's Compose plugin" in words) != has_compose
 
 
+def test_the_operators_command_works_on_what_run_has_made(tmp_path: Path) -> None:
+    shutil.copytree(SCRIPTS, tmp_path / "ops/scripts")
+    script = str(tmp_path / "ops/scripts/martlet")
+    assert run(script, "queue", succeeds=False) == "Nothing is there yet: make run"
+    made = {
+        ".local/run.url": "http://localhost:8100\n",
+        ".build/release/martlet": "#!/bin/bash\necho $MARTLET_DATABASE_URL $MARTLET_STORE $MARTLET_SMTP_URL $*\n",
+        "ops/scripts/postgres": "#!/bin/bash\necho postgres://there\n",
+    }
+    for name, text in made.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    words = run(script, "user", "ls", "--json")
+    assert words == f"postgres://there {tmp_path}/.local/store smtp://127.0.0.1:8108 user ls --json"
+
+
 @pytest.mark.parametrize("changed", [False, True])
 def test_migrate_builds_only_when_a_source_is_newer_than_what_run_built(tmp_path: Path, changed: bool) -> None:
     shutil.copytree(SCRIPTS, tmp_path / "ops/scripts")
