@@ -29,7 +29,7 @@ public struct GatewayConfiguration: Sendable {
         quota = Media.Quota(
             mebibytes: environment.int(
                 "MARTLET_STORAGE_MIB_PER_USER", default: Media.Quota.mebibytesDefault, in: 1...1_000_000))
-        mailDomain = Self.mailDomain(&environment)
+        mailDomain = environment.mailSender()?.domain ?? ""
         trusted = TrustedNetworks.read(&environment)
         let document = Self.documentPath(&environment)
         openAPI = FileManager.default.contents(atPath: document).map { Array($0) } ?? []
@@ -39,22 +39,6 @@ public struct GatewayConfiguration: Sendable {
         let secrets = environment.sessionSecrets(bytesMin: SigningKeys.keyBytesMin)
         try environment.check()
         keys = try SigningKeys(secrets: secrets)
-    }
-
-    /// Only the domain is used here; what else may be wrong with a sender the worker says.
-    private static func mailDomain(_ environment: inout Environment) -> String {
-        let sender = environment.string("MARTLET_MAIL_FROM", default: "martlet@localhost")
-        let domain = sender.split(separator: "@").last.map { $0.filter { $0 != ">" && $0 != " " } } ?? ""
-        let isWord =
-            !domain.isEmpty
-            && domain.utf8.allSatisfy { byte in
-                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || byte == 0x2D || byte == 0x2E
-            }
-        guard isWord, sender.contains("@") else {
-            environment.mistake("MARTLET_MAIL_FROM is \"\(sender)\"; it must be like Martlet <jobs@example.org>")
-            return "localhost"
-        }
-        return domain
     }
 
     /// Beside the program when installed, in the checkout otherwise.

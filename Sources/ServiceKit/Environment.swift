@@ -31,10 +31,11 @@ public struct ConfigurationError: Error, CustomStringConvertible, Equatable {
 /// Reads configuration from environment variables and gathers every mistake, so that an operator mends all at once.
 ///
 /// `NAME_FILE` gives any value by the path of a file that holds it (its last line end is dropped), as container
-/// secrets do.
+/// secrets do. Both at once is a mistake: whichever were taken, somebody would believe in the other.
 public struct Environment {
     /// A secret longer than this is the wrong file.
     public static let fileBytesMax = 64 * 1024
+    private static let fileSuffix = "_FILE"
 
     private let values: [String: String]
     private var mistakes: [String] = []
@@ -46,41 +47,72 @@ public struct Environment {
         guard mistakes.isEmpty else { throw ConfigurationError(mistakes) }
     }
 
-    public mutating func mistake(_ text: String) { mistakes.append(text) }
+    public mutating func mistake(_ text: String) {
+        // A setting may be read more than once, and is wrong once.
+        if !mistakes.contains(text) { mistakes.append(text) }
+    }
+
+    private enum Found {
+        case nothing, unreadable
+        case text(String)
+    }
+
+    private mutating func find(_ name: String) -> Found {
+        let fileName = name + Self.fileSuffix
+        let path = values[fileName].flatMap { $0.isEmpty ? nil : $0 }
+        if let value = values[name], !value.isEmpty {
+            if path != nil { mistake("\(name) and \(fileName) are both set; take one of them away") }
+            return .text(value)
+        }
+        guard let path else { return .nothing }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            let reason = access(path, R_OK) == 0 ? "it is no file" : String(cString: strerror(errno))
+            mistake("\(fileName) names \(path), which cannot be read: \(reason)")
+            return .unreadable
+        }
+        guard data.count <= Self.fileBytesMax, let text = String(data: data, encoding: .utf8) else {
+            mistake("\(fileName) names \(path), which is not a short text file")
+            return .unreadable
+        }
+        let value = text.hasSuffix("\n") ? text.dropLast() : text[...]
+        return value.isEmpty ? .nothing : .text(String(value))
+    }
 
     /// The value of `name`, or the content of the file that `name_FILE` names; nil when neither is set or it is empty.
     public mutating func value(_ name: String) -> String? {
-        if let value = values[name], !value.isEmpty { return value }
-        guard let path = values["\(name)_FILE"], !path.isEmpty else { return nil }
-        guard let data = FileManager.default.contents(atPath: path) else {
-            mistakes.append("\(name)_FILE names \(path), which cannot be read")
-            return nil
-        }
-        guard data.count <= Self.fileBytesMax, let text = String(data: data, encoding: .utf8) else {
-            mistakes.append("\(name)_FILE names \(path), which is not a short text file")
-            return nil
-        }
-        let value = text.hasSuffix("\n") ? text.dropLast() : text[...]
-        return value.isEmpty ? nil : String(value)
+        guard case .text(let value) = find(name) else { return nil }
+        return value
     }
 
     public mutating func string(_ name: String, default fallback: String? = nil) -> String {
-        if let value = value(name) ?? fallback { return value }
-        mistakes.append("\(name) is not set")
-        return ""
+        switch find(name) {
+        case .text(let value): return value
+        // That is told already.
+        case .unreadable: return fallback ?? ""
+        case .nothing:
+            if fallback == nil { mistake("\(name) is not set") }
+            return fallback ?? ""
+        }
+    }
+
+    /// Looks at every setting whose name begins so and that is given by a file, whoever reads it.
+    public mutating func tryFiles(ofNamesWith prefix: String) {
+        for name in values.keys.sorted() where name.hasPrefix(prefix) && name.hasSuffix(Self.fileSuffix) {
+            _ = find(String(name.dropLast(Self.fileSuffix.count)))
+        }
     }
 
     /// Tries what is set on what will use it; an error's description is a mistake. For values whose rules another
     /// module knows.
     public mutating func verify(_ name: String, _ use: (String) throws -> Void) {
         guard let text = value(name) else { return }
-        do { try use(text) } catch { mistakes.append("\(name): \(error)") }
+        do { try use(text) } catch { mistake("\(name): \(error)") }
     }
 
     public mutating func secret(_ name: String, bytesMin: Int) -> Secret {
         let text = string(name)
         if !text.isEmpty, text.utf8.count < bytesMin {
-            mistakes.append("\(name) has \(text.utf8.count) bytes; it needs at least \(bytesMin)")
+            mistake("\(name) has \(text.utf8.count) bytes; it needs at least \(bytesMin)")
         }
         return Secret(text)
     }
@@ -96,7 +128,7 @@ public struct Environment {
         guard let text = value(name) else { return fallback }
         guard let value = Int(text), range.contains(value) else {
             let (low, high) = (range.lowerBound, range.upperBound)
-            mistakes.append("\(name) is \"\(text)\"; it must be a number from \(low) to \(high)")
+            mistake("\(name) is \"\(text)\"; it must be a number from \(low) to \(high)")
             return fallback
         }
         return value
@@ -109,7 +141,7 @@ public struct Environment {
         case "on", "true", "1", "yes": return true
         case "off", "false", "0", "no": return false
         default:
-            mistakes.append("\(name) is \"\(text)\"; it must be on or off")
+            mistake("\(name) is \"\(text)\"; it must be on or off")
             return fallback
         }
     }
@@ -119,14 +151,14 @@ public struct Environment {
         guard let text = value(name) else { return fallback }
         if let value = T(rawValue: text.lowercased()) { return value }
         let known = T.allCases.map(\.rawValue).joined(separator: ", ")
-        mistakes.append("\(name) is \"\(text)\"; it must be one of \(known)")
+        mistake("\(name) is \"\(text)\"; it must be one of \(known)")
         return fallback
     }
 
     public mutating func address(_ name: String, default fallback: String) -> SocketAddress {
         let text = value(name) ?? fallback
         if let address = SocketAddress(text) { return address }
-        mistakes.append("\(name) is \"\(text)\"; it must be an IP address and a port, such as 127.0.0.1:8081")
+        mistake("\(name) is \"\(text)\"; it must be an IP address and a port, such as 127.0.0.1:8081")
         return SocketAddress(host: "127.0.0.1", port: 0)
     }
 
@@ -136,7 +168,7 @@ public struct Environment {
         guard !text.isEmpty else { return text }
         guard let url = URLComponents(string: text), url.scheme == "http" || url.scheme == "https", url.host != nil
         else {
-            mistakes.append("\(name) is \"\(text)\"; it must be a URL such as https://jobs.example.org")
+            mistake("\(name) is \"\(text)\"; it must be a URL such as https://jobs.example.org")
             return text
         }
         return text.hasSuffix("/") ? String(text.dropLast()) : text

@@ -26,6 +26,11 @@ public struct MailMessage: Sendable {
                 name: text[..<open].trimmingCharacters(in: quotes),
                 address: String(text[text.index(after: open)...].dropLast()))
         }
+
+        /// What stands behind the `@`; nil when it cannot end a Message-ID (`MailMessage.init`).
+        public var messageDomain: String? {
+            address.split(separator: "@").last.map(String.init).flatMap { SMTPClient.isWord($0) ? $0 : nil }
+        }
     }
 
     public let from: Mailbox

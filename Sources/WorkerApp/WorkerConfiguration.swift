@@ -28,6 +28,8 @@ public struct WorkerConfiguration: Sendable {
     /// Nil: mails wait in the queue.
     public let smtp: SMTPClient.Configuration?
     public let from: MailMessage.Mailbox
+    /// The right side of Message-IDs: the sender's domain.
+    public let mailDomain: String
     /// Shown in the queue as the holder of leases.
     public let name: String
     public let mediaChildren: Int
@@ -42,23 +44,10 @@ public struct WorkerConfiguration: Sendable {
     /// How long the ledger of what alerts have told is kept.
     public let alertLedgerDays: Int
 
-    /// The right side of Message-IDs: the sender's domain.
-    public var mailDomain: String { from.address.split(separator: "@").last.map(String.init) ?? "localhost" }
-
-    private static func postingURL(_ environment: inout Environment, _ publicURL: String) -> String {
-        guard let url = environment.value("MARTLET_POSTING_URL") else { return publicURL + "/api/jobs/{id}" }
-        let isWeb = ["http://", "https://"].contains { url.hasPrefix($0) && url.utf8.count > $0.utf8.count }
-        if !isWeb || !url.contains("{id}") {
-            environment.mistake(
-                "MARTLET_POSTING_URL is \"\(url)\"; it must be like https://jobs.example.org/jobs/{id}")
-        }
-        return url
-    }
-
     public init(_ environment: inout Environment) throws {
         database = DatabaseSettings(&environment)
         publicURL = environment.webURL("MARTLET_PUBLIC_URL")
-        postingURL = Self.postingURL(&environment, publicURL)
+        postingURL = environment.postingURL(publicURL: publicURL)
         // Of a site that has no address there are none of its pages, and one mistake is enough to say.
         resetURL =
             environment.value("MARTLET_RESET_URL") == nil
@@ -68,21 +57,17 @@ public struct WorkerConfiguration: Sendable {
         svg = environment.choice("MARTLET_SVG", default: .refuse)
         scanLanguages = Self.scanLanguages(&environment)
         mailsAtOnce = environment.int("MARTLET_MAILS_AT_ONCE", default: 8, in: 1...Self.mailsAtOnceMax)
-        smtp = Self.smtp(&environment)
+        smtp = environment.mailServer()
         clamd = Self.clamd(&environment)
         clamdSecondsMax = environment.int(
             "MARTLET_CLAMD_SECONDS", default: ClamdClient.scanSecondsDefault, in: 1...3600)
         alertLedgerDays = environment.int(
             "MARTLET_ALERT_LEDGER_DAYS", default: 180, in: Self.alertLedgerDaysMin...Self.alertLedgerDaysMax)
-        let sender = environment.string("MARTLET_MAIL_FROM", default: "Martlet <martlet@localhost>")
-        let mailbox = MailMessage.Mailbox(sender)
-        if mailbox == nil {
-            environment.mistake("MARTLET_MAIL_FROM is \"\(sender)\"; it must be like Martlet <jobs@example.org>")
-        }
+        let sender = environment.mailSender()
         let secrets = environment.sessionSecrets(bytesMin: SigningKeys.keyBytesMin)
         try environment.check()
-        guard let mailbox else { throw ConfigurationError(["MARTLET_MAIL_FROM is not an address"]) }
-        from = mailbox
+        guard let sender else { throw ConfigurationError(["MARTLET_MAIL_FROM is not an address"]) }
+        (from, mailDomain) = (sender.mailbox, sender.domain)
         keys = try SigningKeys(secrets: secrets)
     }
 
@@ -100,20 +85,5 @@ public struct WorkerConfiguration: Sendable {
         var address: ClamdAddress?
         environment.verify("MARTLET_CLAMD") { address = try ClamdAddress($0) }
         return address
-    }
-
-    /// The URL may hold a password, so it is not shown.
-    private static func smtp(_ environment: inout Environment) -> SMTPClient.Configuration? {
-        guard let url = environment.value("MARTLET_SMTP_URL") else { return nil }
-        let authorities = environment.value("MARTLET_SMTP_CA")
-        if let authorities, !FileManager.default.isReadableFile(atPath: authorities) {
-            environment.mistake("MARTLET_SMTP_CA names \(authorities), which cannot be read")
-        }
-        guard let configuration = SMTPClient.Configuration(url: url, authorities: authorities) else {
-            environment.mistake(
-                "MARTLET_SMTP_URL must be like smtp://user:password@mail.example.org:587?starttls=required")
-            return nil
-        }
-        return configuration
     }
 }

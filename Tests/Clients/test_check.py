@@ -177,11 +177,12 @@ WRONG = {
     "MARTLET_LOG_LEVEL": "loud",
     "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318",
     "OTEL_TRACES_SAMPLER": "sometimes",
+    "MARTLET_TRACE_INCOMING": "sometimes",
 }
 COMMON = {
     "MARTLET_DATABASE_URL", "MARTLET_SECRET", "MARTLET_SECRET_FORMER", "MARTLET_ADMIN_ADDRESS", "MARTLET_LOOPS",
     "MARTLET_NOTIFY", "MARTLET_UNREADY_SECONDS", "MARTLET_LOG_LEVEL", "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_TRACES_SAMPLER"}
+    "OTEL_TRACES_SAMPLER", "MARTLET_TRACE_INCOMING"}
 READ = {
     "martlet-gateway": COMMON | {
         "MARTLET_STORE", "MARTLET_HTTP_ADDRESS", "MARTLET_TRUSTED_PROXIES", "MARTLET_MAIL_FROM"},
@@ -191,37 +192,67 @@ READ = {
         "MARTLET_ALERT_LEDGER_DAYS", "MARTLET_PUBLIC_URL", "MARTLET_POSTING_URL"},
     "martlet": COMMON | {
         "MARTLET_HTTP_ADDRESS", "MARTLET_TRUSTED_PROXIES", "MARTLET_SMTP_URL", "MARTLET_MAIL_FROM", "MARTLET_CLAMD",
-        "MARTLET_PUBLIC_URL"},
+        "MARTLET_PUBLIC_URL", "MARTLET_POSTING_URL"},
 }
+
+
+def say(stack: Stack, program: str, settings: dict[str, str]) -> tuple[int, str]:
+    """The status of a program that has these settings alone, and its words."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARTLET_", "OTEL_"))}
+    command = [str(stack.binaries / program), *(["check"] if program == "martlet" else [])]
+    done = subprocess.run(command, env={**kept, **settings}, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("program", READ)
+def test_a_value_beside_its_file_and_a_file_that_is_not_there_are_named(
+    stack: Stack, tmp_path: Path, program: str
+) -> None:
+    (tmp_path / "secret").write_text("s" * 32)
+    status, said = say(stack, program, {
+        "MARTLET_SECRET": "t" * 32, "MARTLET_SECRET_FILE": str(tmp_path / "secret"),
+        "MARTLET_DATABASE_URL_FILE": str(tmp_path / "nothing"), "MARTLET_STORE": str(tmp_path)})
+    assert status == 78 and "MARTLET_SECRET and MARTLET_SECRET_FILE are both set" in said, said
+    assert f"MARTLET_DATABASE_URL_FILE names {tmp_path}/nothing, which cannot be read: No such file" in said, said
+    assert "MARTLET_DATABASE_URL is not set" not in said and "tttt" not in said, said
+
+
+def test_check_tries_the_files_of_all_settings(stack: Stack, tmp_path: Path) -> None:
+    absent = {name: str(tmp_path / "nothing") for name in ("MARTLET_SMTP_URL_FILE", "MARTLET_S3_SECRET_KEY_FILE")}
+    status, said = say(stack, "martlet", {"MARTLET_DATABASE_URL": stack.database_url, **absent})
+    assert status == 78 and all(f"{name} names" in said for name in absent), said
+    assert "MARTLET_SMTP_URL is not set" not in said, said
+
+
+@pytest.mark.parametrize("sender", ["a@b@c", "jobs@ex_ample.org"])
+@pytest.mark.parametrize("program", ["martlet-gateway", "martlet-worker", "martlet"])
+def test_a_sender_that_one_program_refuses_is_refused_by_all(stack: Stack, program: str, sender: str) -> None:
+    status, said = say(stack, program, {"MARTLET_MAIL_FROM": sender})
+    assert status == 78 and f'MARTLET_MAIL_FROM is "{sender}"' in said, said
 
 
 @pytest.mark.parametrize("program", READ)
 def test_every_mistake_is_told_at_once_and_nothing_is_started(stack: Stack, program: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARTLET_", "OTEL_"))}
-    command = [str(stack.binaries / program), *(["check"] if program == "martlet" else [])]
-    done = subprocess.run(command, env={**kept, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=30)
-    said = done.stdout + done.stderr
-    assert done.returncode == 78, said
+    status, said = say(stack, program, WRONG)
+    assert status == 78, said
     for name in READ[program]:
         assert name in said, f"{program} says nothing of {name}: {said}"
     assert "hidden-word" not in said and "postgres://user:password@host:port/database" in said
     if program == "martlet":
+        command = [str(stack.binaries / program), "check", "--json"]
         json_said = subprocess.run(
-            [*command, "--json"], env={**kept, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=30)
+            command, env={**os.environ, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=30)
         findings = json.loads(json_said.stdout)
         assert all(finding["remedy"] for finding in findings if finding["state"] in ("failed", "warning")), findings
 
 
 @pytest.mark.parametrize("program", READ)
 def test_what_is_missing_is_told_at_once(stack: Stack, program: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARTLET_", "OTEL_"))}
-    command = [str(stack.binaries / program), *(["check"] if program == "martlet" else [])]
-    done = subprocess.run(command, env=kept, cwd=ROOT, capture_output=True, text=True, timeout=30)
-    said = done.stdout + done.stderr
+    status, said = say(stack, program, {})
     needed = {"MARTLET_DATABASE_URL"}
     if program != "martlet":
         needed |= {"MARTLET_SECRET"}
     if program in ("martlet-gateway", "martlet-worker"):
         needed |= {"MARTLET_STORE"}
-    assert done.returncode == 78 and all(name in said for name in needed), said
+    assert status == 78 and all(name in said for name in needed), said
     assert "MARTLET_RESET_URL" not in said, "nobody has set it"

@@ -241,13 +241,14 @@ def test_every_kind_of_request_is_signed_as_botocore_signs_it(site: Site, ada: P
 def test_wrong_keys_are_told_by_check_and_by_readiness(site: Site, tmp_path: Path) -> None:
     good = site.martlet("check")
     assert good.returncode == 0 and "ok      store: S3" in good.stdout, good.stdout
-    bad = site.martlet("check", MARTLET_S3_SECRET_KEY="wrong")
+    wrong_key = {"MARTLET_S3_SECRET_KEY": "wrong", "MARTLET_S3_SECRET_KEY_FILE": ""}
+    bad = site.martlet("check", **wrong_key)
     assert bad.returncode == 1 and "SignatureDoesNotMatch" in bad.stdout
     none = site.martlet("check", MARTLET_STORE="s3://A?what=1", MARTLET_S3_ACCESS_KEY="a b")
     assert none.returncode != 0 and "is no name of a bucket" in none.stdout and "MARTLET_S3_ACCESS_KEY" in none.stdout
     port, admin = free_ports(2)
     wrong = {
-        **site.environment, "MARTLET_S3_SECRET_KEY": "wrong", "MARTLET_HTTP_ADDRESS": f"127.0.0.1:{port}",
+        **site.environment, **wrong_key, "MARTLET_HTTP_ADDRESS": f"127.0.0.1:{port}",
         "MARTLET_ADMIN_ADDRESS": f"127.0.0.1:{admin}",
     }
     url = f"http://127.0.0.1:{admin}/readyz"

@@ -56,12 +56,45 @@ struct EnvironmentTests {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("secret-\(UUID())").path
         try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(fileURLWithPath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
-        var environment = Environment(["S_FILE": path, "T_FILE": path + "-missing"])
+        let folder = FileManager.default.temporaryDirectory.path
+        var environment = Environment(["S_FILE": path, "T_FILE": path + "-missing", "U_FILE": folder])
         let secret = environment.secret("S", bytesMin: 32)
         #expect(secret.value.count == 32)
         #expect("\(secret)" == "•••" && String(reflecting: secret) == "•••")
-        _ = environment.secret("T", bytesMin: 32)
-        #expect(throws: ConfigurationError.self) { try environment.check() }
+        for _ in 0..<2 { _ = environment.secret("T", bytesMin: 32) }
+        #expect(environment.string("T", default: "else") == "else" && environment.value("U") == nil)
+        let error = #expect(throws: ConfigurationError.self) { try environment.check() }
+        #expect(
+            error?.mistakes == [
+                "T_FILE names \(path)-missing, which cannot be read: No such file or directory",
+                "U_FILE names \(folder), which cannot be read: it is no file",
+            ])
+    }
+
+    @Test("a value beside a file that is to hold it is a mistake that names both; an empty one beside it is none")
+    func bothSet() throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("both-\(UUID())").path
+        try Data("7\n".utf8).write(to: URL(fileURLWithPath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var fine = Environment(["N": "", "N_FILE": path, "B": "on", "B_FILE": ""])
+        #expect(fine.int("N", default: 1, in: 1...9) == 7 && fine.bool("B", default: false))
+        try fine.check()
+        var environment = Environment(["N": "8", "N_FILE": path, "B": "on", "B_FILE": path + "-missing"])
+        _ = environment.int("N", default: 1, in: 1...9)
+        _ = environment.bool("B", default: false)
+        let error = #expect(throws: ConfigurationError.self) { try environment.check() }
+        #expect(
+            error?.mistakes == [
+                "N and N_FILE are both set; take one of them away", "B and B_FILE are both set; take one of them away",
+            ])
+    }
+
+    @Test("files of settings that nobody has read yet are tried by the names' beginning")
+    func triedFiles() {
+        var environment = Environment(["A_X_FILE": "/nowhere/x", "A_Y": "1", "A_Y_FILE": "/nowhere/y", "B_FILE": "/b"])
+        environment.tryFiles(ofNamesWith: "A_")
+        let error = #expect(throws: ConfigurationError.self) { try environment.check() }
+        #expect(error?.mistakes.map { $0.prefix(4) } == ["A_X_", "A_Y "])
     }
 
     @Test("an empty file is as none, and of what is required a mistake")

@@ -4,7 +4,6 @@ import CoreHTTP
 import Crypto
 import Foundation
 import ServiceKit
-import Transfer
 
 /// Looks at everything the services need, and says all that is wrong at once, each with its remedy.
 enum CheckCommand: Command {
@@ -51,25 +50,19 @@ enum CheckCommand: Command {
                 settings.mistake("\(name) must be like postgres://user:password@host:port/database")
             }
         }
-        _ = settings.webURL("MARTLET_PUBLIC_URL", default: "http://127.0.0.1:8080")
+        let publicURL = settings.webURL("MARTLET_PUBLIC_URL", default: "http://127.0.0.1:8080")
+        _ = settings.postingURL(publicURL: publicURL)
         for name in ["MARTLET_RESET_URL", "MARTLET_CONFIRMED_URL"] where settings.value(name) != nil {
             _ = settings.webURL(name)
         }
-        if let text = settings.value("MARTLET_SMTP_URL"), SMTPClient.Configuration(url: text) == nil {
-            // It may hold a password, so it is not shown.
-            settings.mistake(
-                "MARTLET_SMTP_URL must be like smtp://user:password@mail.example.org:587?starttls=required")
-        }
-        if let path = settings.value("MARTLET_SMTP_CA"), !FileManager.default.isReadableFile(atPath: path) {
-            settings.mistake("MARTLET_SMTP_CA names \(path), which cannot be read")
-        }
-        if let sender = settings.value("MARTLET_MAIL_FROM"), MailMessage.Mailbox(sender) == nil {
-            settings.mistake("MARTLET_MAIL_FROM is \"\(sender)\"; it must be like Martlet <jobs@example.org>")
-        }
+        _ = settings.mailServer()
+        _ = settings.mailSender()
         for name in ["MARTLET_SECRET", "MARTLET_SECRET_FORMER"] where settings.value(name) != nil {
             _ = settings.secret(name, bytesMin: SigningKeys.keyBytesMin)
         }
         settings.verify("MARTLET_CLAMD") { _ = try ClamdAddress($0) }
+        // A file that is not there is no matter of taste, whichever service reads it.
+        settings.tryFiles(ofNamesWith: "MARTLET_")
         do { try settings.check() } catch { return error.mistakes }
         return []
     }
@@ -134,6 +127,14 @@ struct Finding {
         self.standing = standing
         self.detail = detail
         self.remedy = standing == .good || standing == .off ? "" : remedy
+    }
+
+    /// Of what there is to look at only where a setting names it: off, or what is wrong with the setting.
+    static func unset(_ name: String, _ settings: Environment, _ detail: String) -> Finding {
+        do { try settings.check() } catch {
+            return Finding(name, .bad, error.mistakes.joined(separator: "; "), remedy: "correct that setting")
+        }
+        return Finding(name, .off, detail)
     }
 
     static func tell(_ findings: [Finding], on terminal: Terminal, asJSON: Bool) {

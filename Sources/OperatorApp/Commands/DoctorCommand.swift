@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import ServiceKit
 
 /// Looks at the data itself, where `check` looks at what is around it.
 enum DoctorCommand: Command {
@@ -12,8 +13,9 @@ enum DoctorCommand: Command {
             """)
 
     static func run(_ arguments: Arguments, _ context: Operator) async throws -> Int32 {
-        let store = context.environment["MARTLET_STORE"]
-        let looksAtFiles = !arguments.has("--no-files") && store?.isEmpty == false
+        var settings = Environment(context.environment)
+        let looksAtFiles = !arguments.has("--no-files") && settings.value("MARTLET_STORE") != nil
+        try settings.check()
         let findings = try await context.withBackend { backend in
             var findings = judge(try await backend.health.complaints())
             if looksAtFiles {

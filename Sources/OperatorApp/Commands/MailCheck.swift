@@ -11,7 +11,7 @@ enum MailCheck {
     static func look(_ environment: [String: String]) async -> Finding {
         var settings = Environment(environment)
         guard let text = settings.value("MARTLET_SMTP_URL") else {
-            return Finding("mail", .off, "MARTLET_SMTP_URL is not set: mails wait in the queue")
+            return Finding.unset("mail", settings, "MARTLET_SMTP_URL is not set: mails wait in the queue")
         }
         let authorities = settings.value("MARTLET_SMTP_CA")
         guard let configuration = SMTPClient.Configuration(url: text, authorities: authorities),

@@ -37,7 +37,10 @@ enum MigrateCommand: Command {
 
     static func directory(_ arguments: Arguments, _ context: Operator) throws -> String {
         if let given = arguments.value("--migrations") { return given }
-        if let given = context.environment["MARTLET_MIGRATIONS"], !given.isEmpty { return given }
+        var settings = Environment(context.environment)
+        let given = settings.value("MARTLET_MIGRATIONS")
+        try settings.check()
+        if let given { return given }
         let program = URL(filePath: CommandLine.arguments.first ?? "").resolvingSymlinksInPath()
         let prefix = program.deletingLastPathComponent().deletingLastPathComponent()
         let shared = prefix.appending(path: "share/martlet/migrations")

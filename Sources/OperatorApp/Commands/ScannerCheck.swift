@@ -7,7 +7,7 @@ enum ScannerCheck {
     static func look(_ environment: [String: String]) async -> Finding {
         var settings = Environment(environment)
         guard let text = settings.value("MARTLET_CLAMD") else {
-            return Finding("scanner", .off, "MARTLET_CLAMD is not set: uploads are not scanned")
+            return Finding.unset("scanner", settings, "MARTLET_CLAMD is not set: uploads are not scanned")
         }
         let pool = OffloadPool(name: "clamd", threads: 1, queueMax: 8)
         defer { pool.stop() }

@@ -9,7 +9,7 @@ enum StoreCheck {
     static func look(_ environment: [String: String]) async -> Finding {
         var settings = Environment(environment)
         guard let path = settings.value("MARTLET_STORE") else {
-            return Finding("store", .off, "MARTLET_STORE is not set")
+            return Finding.unset("store", settings, "MARTLET_STORE is not set")
         }
         let isBucket = StoreSettings.isBucket(path)
         // Opening would make it.

@@ -40,11 +40,13 @@ public struct TraceSettings: Sendable {
     /// Of one request to the collector.
     public let timeoutSeconds: Int
 
-    /// Nil when no endpoint is set: nothing else is looked at then, as the names are not ours alone.
+    /// Nil when no endpoint is set: of the rest only `MARTLET_TRACE_INCOMING` is looked at then, as the other names are
+    /// not ours alone.
     /// - Parameters:
     ///   - service: what `service.name` is unless it is set.
     ///   - instance: what `service.instance.id` is unless `MARTLET_INSTANCE` or it is set.
     public init?(_ environment: inout Environment, service: String, instance: String) {
+        incoming = environment.choice("MARTLET_TRACE_INCOMING", default: .inside)
         guard let endpoint = Self.endpoint(&environment) else { return nil }
         guard !environment.bool("OTEL_SDK_DISABLED", default: false),
             environment.choice("OTEL_TRACES_EXPORTER", default: Exporter.otlp) == .otlp
@@ -54,7 +56,6 @@ public struct TraceSettings: Sendable {
         headers = Self.headers(&environment)
         resource = Self.resource(&environment, service: service, instance: instance)
         sampler = Self.sampler(&environment)
-        incoming = environment.choice("MARTLET_TRACE_INCOMING", default: .inside)
         queueMax = environment.int("OTEL_BSP_MAX_QUEUE_SIZE", default: Self.queueMaxDefault, in: 1...Self.queueMaxMax)
         batchMax = environment.int(
             "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", default: min(Self.batchMaxDefault, queueMax), in: 1...queueMax)

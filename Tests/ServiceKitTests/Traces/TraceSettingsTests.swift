@@ -32,6 +32,16 @@ struct TraceSettingsTests {
         #expect(try Self.read(["OTEL_SDK_DISABLED": "false", "OTEL_TRACES_EXPORTER": "otlp"]) != nil)
     }
 
+    @Test("our own setting is judged with traces and without")
+    func incoming() throws {
+        let wrong = ["MARTLET_TRACE_INCOMING": "sometimes"]
+        for basis in [Self.on, [:], ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_SDK_DISABLED": "true"]] {
+            #expect(throws: ConfigurationError.self) { try Self.read(wrong, over: basis) }
+        }
+        #expect(try Self.read(["MARTLET_TRACE_INCOMING": "never"], over: [:]) == nil)
+        #expect(try Self.read(["MARTLET_TRACE_INCOMING": "never"])?.incoming == .never)
+    }
+
     @Test("the path of traces is put behind the endpoint of everything, not behind that of traces")
     func endpoint() throws {
         for (values, endpoint) in [
