@@ -2,6 +2,16 @@ import Foundation
 
 /// The blocking calls behind the store.
 enum Files {
+    /// Makes a folder that somebody has named, but none above it: when those are missing, the name is wrong, or what
+    /// belongs there is not mounted.
+    /// - Throws: `StoreError` with `noFolder` for the one that is missing above it.
+    static func makeNamedFolder(_ path: String) throws {
+        let above = parent(of: path)
+        var facts = stat()
+        guard stat(above, &facts) == 0 || errno != ENOENT else { throw StoreError(.noFolder(above)) }
+        try makeFolder(path)
+    }
+
     /// Makes a folder and those above it, each of them durable in its parent.
     static func makeFolder(_ path: String) throws {
         if mkdir(path, 0o700) == 0 {

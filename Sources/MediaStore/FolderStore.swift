@@ -13,14 +13,14 @@ public struct FolderStore: WorkingStore {
     let offload: OffloadPool
     private var temporary: String { root + "/tmp" }
 
-    /// Makes the folder when it is not there. Blocks: call it before the loops serve.
+    /// Makes the folder when it is not there, but none above it. Blocks: call it before the loops serve.
     /// - Throws: `StoreError` when it cannot be made or written.
     public init(root: String, offload: OffloadPool) throws {
         var root = root
         while root.count > 1, root.hasSuffix("/") { root.removeLast() }
         self.root = root
         self.offload = offload
-        try Files.makeFolder(root)
+        try Files.makeNamedFolder(root)
         try Files.makeFolder(root + "/tmp")
         guard access(root + "/tmp", W_OK) == 0 else { throw StoreError.system("access") }
     }

@@ -5,6 +5,8 @@ public struct StoreError: Error, Equatable, CustomStringConvertible {
     public enum Reason: Sendable, Equatable {
         case system(call: String, errno: Int32)
         case badKey
+        /// What a named folder would be made in is not there.
+        case noFolder(String)
         /// `write` or `commit` after `commit` or `abort`.
         case finished
         /// An S3 said no: its status, and the name it has for the reason.
@@ -22,7 +24,7 @@ public struct StoreError: Error, Equatable, CustomStringConvertible {
     /// Whether the store is at fault, and not the one who asked.
     var isTrouble: Bool {
         switch reason {
-        case .system, .refused, .unreachable: true
+        case .system, .noFolder, .refused, .unreachable: true
         case .badKey, .finished, .changed, .tooLarge: false
         }
     }
@@ -35,6 +37,7 @@ public struct StoreError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch reason {
         case .system(let call, let code): "object store: \(call): \(String(cString: strerror(code)))"
+        case .noFolder(let path): "object store: there is no folder \(path), and only the last one of a path is made"
         case .badKey: "object store: this is not a key"
         case .finished: "object store: the object is finished already"
         case .refused(let status, let code): "object store: S3 answers \(status) \(code)\(Self.advice(code))"

@@ -55,13 +55,13 @@ public enum StoreSettings {
     private static func folder(
         _ path: String, _ environment: inout Environment, files: OffloadPool
     ) -> OpenedStore? {
+        let root = URL(fileURLWithPath: path).standardizedFileURL.path
         do {
-            let root = URL(fileURLWithPath: path).standardizedFileURL.path
             let store = try FolderStore(root: root, offload: files)
             let real = URL(fileURLWithPath: root).resolvingSymlinksInPath().path
             return OpenedStore(store: store, scratch: real + "/tmp", roots: [real])
         } catch {
-            environment.mistake("MARTLET_STORE: \(error)")
+            environment.mistake("MARTLET_STORE names \(root): \(error)")
             return nil
         }
     }
@@ -165,9 +165,10 @@ public enum StoreSettings {
     private static func scratch(_ environment: inout Environment) -> String? {
         let fallback = FileManager.default.temporaryDirectory.path + "/martlet-\(geteuid())"
         let path = environment.value("MARTLET_SCRATCH") ?? fallback
+        let folder = URL(fileURLWithPath: path).standardizedFileURL
         do {
-            try Files.makeFolder(URL(fileURLWithPath: path).standardizedFileURL.path)
-            let real = URL(fileURLWithPath: path).standardizedFileURL.resolvingSymlinksInPath().path
+            try Files.makeNamedFolder(folder.path)
+            let real = folder.resolvingSymlinksInPath().path
             var facts = stat()
             guard lstat(real, &facts) == 0 else { throw StoreError.system("stat") }
             guard facts.st_uid == geteuid(), facts.st_mode & 0o022 == 0, access(real, W_OK) == 0 else {
@@ -176,7 +177,7 @@ public enum StoreSettings {
             }
             return real
         } catch {
-            environment.mistake("MARTLET_SCRATCH: \(error)")
+            environment.mistake("MARTLET_SCRATCH names \(folder.path): \(error)")
             return nil
         }
     }

@@ -224,6 +224,18 @@ def test_check_tries_the_files_of_all_settings(stack: Stack, tmp_path: Path) -> 
     assert "MARTLET_SMTP_URL is not set" not in said, said
 
 
+@pytest.mark.parametrize("program", ["martlet-gateway", "martlet-worker", "martlet"])
+def test_a_store_whose_path_leads_nowhere_is_a_mistake_and_no_folder(
+    stack: Stack, tmp_path: Path, program: str
+) -> None:
+    wrong = tmp_path / "mistyped" / "store"
+    settings = {name: stack.environment[name] for name in ("MARTLET_SECRET_FILE", "MARTLET_PUBLIC_URL")}
+    status, said = say(stack, program, {
+        **settings, "MARTLET_DATABASE_URL": stack.database_url, "MARTLET_STORE": str(wrong)})
+    assert status == 78 and f"there is no folder {wrong.parent}" in said, said
+    assert not wrong.parent.exists()
+
+
 @pytest.mark.parametrize("sender", ["a@b@c", "jobs@ex_ample.org"])
 @pytest.mark.parametrize("program", ["martlet-gateway", "martlet-worker", "martlet"])
 def test_a_sender_that_one_program_refuses_is_refused_by_all(stack: Stack, program: str, sender: str) -> None:

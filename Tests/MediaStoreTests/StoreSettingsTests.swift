@@ -71,6 +71,25 @@ import Transfer
         #expect(mistakes(["MARTLET_STORE": "/proc/nothing"]).count == 1)
     }
 
+    @Test("a folder is made, and none above it: a path that leads nowhere is a mistake that names where it ends")
+    func missingFolders() throws {
+        let folder = TemporaryFolder()
+        for wrong in ["\(folder.path)/store", "\(folder.path)/deeper/store/"] {
+            let above = URL(fileURLWithPath: wrong).deletingLastPathComponent().path
+            for values in [
+                ["MARTLET_STORE": wrong],
+                keys.merging(["MARTLET_STORE": "s3://jobs", "MARTLET_SCRATCH": wrong]) { $1 },
+            ] {
+                let told = mistakes(values)
+                #expect(told.count == 1 && told[0].contains("there is no folder \(above), and"), "\(told)")
+                #expect(!FileManager.default.fileExists(atPath: folder.path), "nothing is made")
+            }
+        }
+        #expect(mistakes(["MARTLET_STORE": folder.path]).isEmpty)
+        #expect(mistakes(["MARTLET_STORE": folder.path + "/store/"]).isEmpty)
+        #expect(FileManager.default.fileExists(atPath: folder.path + "/store/tmp"))
+    }
+
     @Test("a scratch folder that others may write to is refused")
     func sharedScratch() throws {
         let scratch = TemporaryFolder()
