@@ -7,12 +7,14 @@ extension HTTPRequest {
     public static let jsonBytesMax = 1 << 20
 
     /// The body as JSON, `{}` when there is none.
-    /// - Throws: `unsupportedType` unless it is sent as JSON, `invalid` when it is not JSON.
+    /// - Throws: `unsupportedType` unless it is sent as JSON, `HTTPError` 415 when it is in a content coding, `invalid`
+    ///   when it is not JSON.
     public func json() async throws -> JSONValue {
         let type = mediaType
         guard type == "application/json" || body.isEmpty else {
             throw AppError(.unsupportedType, "Send the body as application/json.")
         }
+        try requirePlainBody()
         let bytes = try await body.collect(max: Self.jsonBytesMax)
         guard !bytes.isEmpty else { return .object([:]) }
         do throws(JSONFault) {

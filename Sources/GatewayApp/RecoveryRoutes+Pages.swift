@@ -134,6 +134,7 @@ extension RecoveryRoutes {
         guard request.mediaType == "application/x-www-form-urlencoded" else {
             throw AppError(.unsupportedType, "Send the form as application/x-www-form-urlencoded.")
         }
+        try request.requirePlainBody()
         let bytes = try await request.body.collect(max: Self.formBytesMax)
         return try QueryItems(String(decoding: bytes, as: UTF8.self))
     }

@@ -23,8 +23,8 @@ public struct MultipartReader: ~Copyable {
     private var insidePart = false
     private var ended = false
 
-    /// - Throws: 415 when the request is not `multipart/form-data`, 400 when its boundary is missing or not a valid
-    ///   one.
+    /// - Throws: 415 when the request is not `multipart/form-data`, or is in a content coding; 400 when its boundary is
+    ///   missing or not a valid one.
     public init(_ request: HTTPRequest, limits: MultipartLimits = MultipartLimits()) throws(HTTPError) {
         guard let type = request.headers["Content-Type"], let value = HeaderValue(type),
             value.value.lowercased() == "multipart/form-data"
@@ -32,6 +32,7 @@ public struct MultipartReader: ~Copyable {
         guard let boundary = value.parameters["boundary"] else {
             throw HTTPError(400, "The Content-Type has no boundary.")
         }
+        try request.requirePlainBody()
         try self.init(request.body, boundary: boundary, limits: limits)
     }
 

@@ -1,5 +1,6 @@
 """Everything wrong gets a clear 4xx in one shape, and changes nothing."""
 
+import gzip
 import json
 import socket
 import sys
@@ -22,6 +23,7 @@ NAMES = {
     404: {"NotFoundError"},
     405: {"MethodNotAllowedError"},
     413: {"PayloadTooLargeError"},
+    415: {"UnsupportedMediaTypeError"},
 }
 LATER = 9_000_000_000_000  # An id that nothing has.
 
@@ -127,6 +129,15 @@ def test_a_body_that_is_too_large_is_refused_early(stack: Stack, ada: Person, un
     for _ in range(20):  # Each time: a proxy that is cut off while it still sends would say 503 now and then.
         answer = ada.http.post(f"{stack.base}/api/auth/local", data=body, headers=headers, timeout=10)
         json_error(answer, 413)
+
+
+def test_a_compressed_body_is_refused_with_what_is_taken(stack: Stack, ada: Person, unchanged: None) -> None:
+    body = gzip.compress(json.dumps({"identifier": "a", "password": "b"}).encode())
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    for url in (stack.base, stack.gateway_urls[0]):
+        answer = ada.http.post(f"{url}/api/auth/local", data=body, headers=headers, timeout=10)
+        json_error(answer, 415)
+        assert answer.headers["Accept-Encoding"] == "identity"
 
 
 GOOD_PERSON = {"username": "newcomer", "email": "newcomer@example.org", "password": "long enough"}

@@ -26,6 +26,7 @@ struct PostingErrorTests {
                 (400, owner, json, Array("{".utf8)), (400, owner, json, Array("{\"data\":{}}".utf8)),
                 (403, nobody, json, Array("{\"data\":{\"name\":\"x\"}}".utf8)), (413, owner, json, large),
                 (415, owner, ["Content-Type": "text/plain"], Array("x".utf8)),
+                (415, owner, ["Content-Type": "application/json", "Content-Encoding": "br"], Array("x".utf8)),
             ] as [(Int, String?, HTTPHeaders, [UInt8])] {
                 for path in ["/api/jobs", "/api/jobs/"] {
                     let answer = try await api.call(.post, path, token: token, headers: headers, body: body)
