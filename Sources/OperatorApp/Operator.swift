@@ -91,6 +91,9 @@ public struct Operator: Sendable {
         } catch let error as ConfigurationError {
             terminal.complain("\(error)\n")
             return Status.configuration
+        } catch let error as Obstacle {
+            terminal.warn("\(error)")
+            return Status.configuration
         } catch let error as AppError where error.code == .unavailable {
             terminal.warn("\(Self.explain(error))\nmartlet check says what is wrong with the database.")
             return Status.unavailable
@@ -176,6 +179,7 @@ extension Operator {
     }
 }
 
+/// Why the database cannot be used as it is configured.
 struct Obstacle: Error, CustomStringConvertible {
     let description: String
 }

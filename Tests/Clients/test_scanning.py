@@ -302,7 +302,7 @@ def test_a_file_longer_than_clamd_takes_waits_and_the_rest_goes_on(stack: Stack,
         site.stop()
         clamd.end()
     bad = site.martlet("check", MARTLET_CLAMD=str(tmp_path / "nobody"))
-    assert bad.returncode == 1 and "failed  scanner" in bad.stdout and "cannot be reached" in bad.stdout, bad.stdout
+    assert bad.returncode == 69 and "failed  scanner" in bad.stdout and "cannot be reached" in bad.stdout, bad.stdout
     wrong = site.martlet("check", MARTLET_CLAMD="clamd:3310")
     assert wrong.returncode == 78 and "MARTLET_CLAMD: it must be a socket's path" in wrong.stdout, wrong.stdout
     none = site.martlet("check", MARTLET_CLAMD="")

@@ -94,6 +94,15 @@ struct CheckTests {
         }
     }
 
+    @Test("the gravest failure gives the status, and a warning none")
+    func status() {
+        func status(_ causes: Finding.Cause..., standing: Finding.Standing = .bad) -> Int32 {
+            Finding.status(causes.map { Finding("x", standing, "", cause: $0) })
+        }
+        #expect(status() == 0 && status(.configuration, standing: .warning) == 0)
+        #expect(status(.wrong) == 1 && status(.away, .wrong) == 69 && status(.wrong, .configuration, .away) == 78)
+    }
+
     @Test("neighbours that belong together are taken together")
     func chunks() {
         #expect([1, 1, 2, 1].chunked(by: ==).map(Array.init) == [[1, 1], [2], [1]])

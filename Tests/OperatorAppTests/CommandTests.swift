@@ -113,12 +113,18 @@ struct CommandTests {
                 #expect(good.status == 0 && good.said.output.contains("ok      schema"))
                 let bad = await martlet(
                     "check", "--migrations", migrations, "--json", on: db,
-                    environment: ["MARTLET_STORE": "/nonexistent", "MARTLET_SMTP_URL": "smtp://127.0.0.1:1"])
-                #expect(bad.status == 1)
+                    environment: ["MARTLET_STORE": folder.path + "/a/b", "MARTLET_SMTP_URL": "smtp://127.0.0.1:1"])
+                #expect(bad.status == 78)
                 let states = bad.said.json?.items.compactMap { $0["state"]?.string }
                 #expect(states == ["ok", "ok", "ok", "failed", "failed", "off"])
                 let remedies = bad.said.json?.items.compactMap { $0["remedy"]?.string }
                 #expect(remedies?.map(\.isEmpty) == [true, true, true, false, false, true])
+                let away = await martlet(
+                    "check", "--migrations", migrations, on: db,
+                    environment: ["MARTLET_STORE": folder.path + "/a", "MARTLET_SMTP_URL": "smtp://127.0.0.1:1"])
+                #expect(away.status == 69 && away.said.output.contains("warning store: \(folder.path)/a is not there"))
+                let made = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+                #expect(!made.contains("a"), "a look makes none")
             }
             let wrong = await martlet(
                 "check", "--migrations", migrations, on: db, environment: ["MARTLET_SMTP_URL": "nonsense"])

@@ -11,8 +11,9 @@ enum CheckCommand: Command {
         "check", "Checks configuration, database, schema, object store, mail server and virus scanner.",
         options: [MigrateCommand.migrationsOption],
         notes: """
-            Exits with 0 when all is well (a warning is no failure), 78 for mistakes of configuration, 1 when something
-            is not as it must be. martlet doctor looks at the data itself.
+            Exits with 0 when all is well (a warning is no failure), 78 for mistakes of configuration, 69 when what is
+            needed is away or takes nothing, 1 when something else is not as it must be, such as an old schema; of
+            several the first of these. martlet doctor looks at the data itself.
             """)
 
     static func run(_ arguments: Arguments, _ context: Operator) async throws -> Int32 {
@@ -20,15 +21,14 @@ enum CheckCommand: Command {
         var findings = [
             Finding(
                 "configuration", mistakes.isEmpty ? .good : .bad, mistakes.joined(separator: "; "),
-                remedy: "README's table of settings has all of them")
+                cause: .configuration, remedy: "README's table of settings has all of them")
         ]
         findings += await database(arguments, context)
         findings.append(await StoreCheck.look(context.environment))
         findings.append(await MailCheck.look(context.environment))
         findings.append(await ScannerCheck.look(context.environment))
         Finding.tell(findings, on: context.terminal, asJSON: arguments.has("--json"))
-        if !mistakes.isEmpty { return Operator.Status.configuration }
-        return findings.contains { $0.standing == .bad } ? Operator.Status.failure : Operator.Status.success
+        return Finding.status(findings)
     }
 
     /// What is wrong with the settings that several services share, and with those of what is looked at here, as far as
@@ -76,7 +76,8 @@ enum CheckCommand: Command {
                     facts = try await backend.health.facts()
                 } catch {
                     let detail = backend.obstacle ?? backend.refusal ?? Operator.explain(error)
-                    return [Finding("database", .bad, detail, remedy: reachRemedy(backend))]
+                    let cause: Finding.Cause = backend.obstacle == nil ? .away : .configuration
+                    return [Finding("database", .bad, detail, cause: cause, remedy: reachRemedy(backend))]
                 }
                 var findings = DatabaseCheck.judge(facts, server: backend.databaseAddress)
                 do {
@@ -85,7 +86,7 @@ enum CheckCommand: Command {
                 } catch {
                     findings.append(
                         Finding(
-                            "schema", .bad, Operator.explain(error),
+                            "schema", .bad, Operator.explain(error), cause: Finding.Cause(error),
                             remedy: "name the folder of this version's migrations by --migrations or "
                                 + "MARTLET_MIGRATIONS; martlet migrate brings an empty database up"))
                 }
@@ -95,7 +96,7 @@ enum CheckCommand: Command {
             let mistakes = (error as? ConfigurationError)?.mistakes.joined(separator: "; ")
             return [
                 Finding(
-                    "database", .bad, mistakes ?? Operator.explain(error),
+                    "database", .bad, mistakes ?? Operator.explain(error), cause: Finding.Cause(error),
                     remedy: "correct MARTLET_DATABASE_URL and what belongs to it")
             ]
         }
@@ -116,25 +117,53 @@ struct Finding {
         case off
     }
 
+    /// What a failure means for the exit status; the gravest of all counts.
+    enum Cause: Comparable {
+        case wrong, away, configuration
+
+        init(_ error: any Error) {
+            switch error {
+            case is ConfigurationError: self = .configuration
+            case let error as AppError where error.code == .unavailable: self = .away
+            default: self = .wrong
+            }
+        }
+
+        var status: Int32 {
+            switch self {
+            case .wrong: Operator.Status.failure
+            case .away: Operator.Status.unavailable
+            case .configuration: Operator.Status.configuration
+            }
+        }
+    }
+
     let name: String
     let standing: Standing
     let detail: String
+    let cause: Cause
     /// What to do about it; empty when all is well.
     let remedy: String
 
-    init(_ name: String, _ standing: Standing, _ detail: String, remedy: String = "") {
+    init(_ name: String, _ standing: Standing, _ detail: String, cause: Cause = .wrong, remedy: String = "") {
         self.name = name
         self.standing = standing
         self.detail = detail
+        self.cause = cause
         self.remedy = standing == .good || standing == .off ? "" : remedy
     }
 
     /// Of what there is to look at only where a setting names it: off, or what is wrong with the setting.
     static func unset(_ name: String, _ settings: Environment, _ detail: String) -> Finding {
         do { try settings.check() } catch {
-            return Finding(name, .bad, error.mistakes.joined(separator: "; "), remedy: "correct that setting")
+            let mistakes = error.mistakes.joined(separator: "; ")
+            return Finding(name, .bad, mistakes, cause: .configuration, remedy: "correct that setting")
         }
         return Finding(name, .off, detail)
+    }
+
+    static func status(_ findings: [Finding]) -> Int32 {
+        findings.filter { $0.standing == .bad }.map(\.cause).max()?.status ?? Operator.Status.success
     }
 
     static func tell(_ findings: [Finding], on terminal: Terminal, asJSON: Bool) {

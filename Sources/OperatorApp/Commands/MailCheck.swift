@@ -18,7 +18,7 @@ enum MailCheck {
             let parts = URLComponents(string: text), let host = parts.host
         else {
             return Finding(
-                "mail", .bad, "MARTLET_SMTP_URL cannot be understood",
+                "mail", .bad, "MARTLET_SMTP_URL cannot be understood", cause: .configuration,
                 remedy: "write it like smtp://user:password@mail.example.org:587?starttls=required")
         }
         let isSecure = parts.scheme == "smtps" || configuration.security == .startTLS
@@ -31,6 +31,7 @@ enum MailCheck {
             let fault = error as? SMTPFault
             return Finding(
                 "mail", .bad, "\(address): \(fault?.description ?? "\(error)")",
+                cause: fault?.kind == .authorities ? .configuration : .away,
                 remedy: "mails wait in the queue meanwhile; " + remedy(fault?.kind ?? .other, host: host))
         }
         if !isSecure, configuration.password != nil {

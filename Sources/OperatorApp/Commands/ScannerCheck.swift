@@ -11,8 +11,12 @@ enum ScannerCheck {
         }
         let pool = OffloadPool(name: "clamd", threads: 1, queueMax: 8)
         defer { pool.stop() }
+        let address: ClamdAddress
+        do { address = try ClamdAddress(text) } catch {
+            return Finding(
+                "scanner", .bad, "\(text): \(error)", cause: .configuration, remedy: "correct MARTLET_CLAMD")
+        }
         do {
-            let address = try ClamdAddress(text)
             let client = ClamdClient(address, offload: pool)
             let version = try await client.version()
             // What answers a ping may have no room for a stream.
@@ -20,7 +24,7 @@ enum ScannerCheck {
             return Finding("scanner", .good, "\(address): \(version)")
         } catch {
             return Finding(
-                "scanner", .bad, "\(text): \(error)",
+                "scanner", .bad, "\(text): \(error)", cause: .away,
                 remedy: "start clamd, or correct MARTLET_CLAMD: until then uploads stay pending")
         }
     }

@@ -24,21 +24,35 @@ enum StoreCheck {
         } catch {
             let mistakes = (error as? ConfigurationError)?.mistakes.joined(separator: "; ")
             let detail = mistakes ?? "\(error)"
-            return Finding("store", .bad, detail, remedy: remedy(detail, isBucket: isBucket))
+            return Finding(
+                "store", .bad, detail, cause: mistakes == nil ? .away : .configuration,
+                remedy: remedy(detail, isBucket: isBucket))
         }
     }
 
     private static func folderProblem(_ path: String) -> Finding? {
         var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+            let above = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
+            guard FileManager.default.fileExists(atPath: above) else {
+                return Finding(
+                    "store", .bad, "there is no folder \(above)", cause: .configuration,
+                    remedy: "correct MARTLET_STORE, mount what belongs there, or mkdir -p \(path), owned by the user "
+                        + "of the services: they make the last folder of it alone")
+            }
             return Finding(
-                "store", .bad, "\(path) is no folder", remedy: "mkdir -p \(path), owned by the user of the services")
+                "store", .warning, "\(path) is not there",
+                remedy: "right before the first start, as services make it; is it the right path otherwise?")
+        }
+        guard isFolder.boolValue else {
+            return Finding(
+                "store", .bad, "\(path) is no folder", cause: .configuration, remedy: "name a folder by MARTLET_STORE")
         }
         guard access(path, W_OK | X_OK) == 0 else {
             let isReadOnly = errno == EROFS
             return Finding(
                 "store", .bad, "\(path) cannot be written to" + (isReadOnly ? ": its file system is read-only" : ""),
-                remedy: isReadOnly ? "mount it for writing" : "chown it to the user of the services")
+                cause: .away, remedy: isReadOnly ? "mount it for writing" : "chown it to the user of the services")
         }
         return nil
     }
