@@ -199,7 +199,7 @@ def test_an_erasure_that_is_killed_before_its_second_look_is_brought_to_its_end_
             "INSERT INTO messages (room_id, seq, sender_id, client_id, body) "
             f"SELECT {canary.room}, last_seq, {somebody.id}, 'late', 'a late word' FROM r")
     done = canary.erase()
-    assert done.returncode == 0 and "1 texts were stored" in done.stderr, done.stderr
+    assert done.returncode == 0 and "1 text was stored" in done.stderr, done.stderr
     stored = f"SELECT count(*) FROM messages WHERE sender_id = {somebody.id} AND (body <> '' OR client_id IS NOT NULL)"
     assert stack.sql(stored) == "0"
     again = canary.erase()
@@ -243,7 +243,7 @@ def test_sessions_that_an_operator_ends_are_over_everywhere(
     sockets = [chat(ada, 0), chat(ada, 1)]
     listed = json.loads(stack.martlet("user", "sessions", ada.email, "--json"))
     assert [each["kind"] for each in listed] == ["long"]
-    assert "1 sessions" in stack.martlet("user", "end-sessions", ada.email)
+    assert "1 session of" in stack.martlet("user", "end-sessions", ada.email)
     # The program has ended: what remains is the wake-up, and not the five seconds of the list's own round.
     begin = time.monotonic()
     assert [each.closed() for each in sockets] == [4401, 4401]

@@ -143,7 +143,7 @@ def test_doctor_finds_an_object_that_is_gone(stack: Stack, person: Callable[[str
     # Other tests of this run may have left something of theirs.
     program = [str(stack.binaries / "martlet"), "doctor"]
     well = subprocess.run(program, env={**os.environ, **stack.environment}, cwd=ROOT, capture_output=True, text=True)
-    assert key not in well.stdout and "ok      objects" in well.stdout
+    assert key not in well.stdout and "ok      every object" in well.stdout
     content = path.read_bytes()
     path.unlink()
     try:

@@ -67,7 +67,8 @@ struct CheckTests {
     func doctor() async throws {
         try await withTestDatabase { db in
             let well = await martlet("doctor", on: db)
-            #expect(well.status == 0 && well.said.output.contains("ok      room_numbers"))
+            #expect(well.status == 0 && well.said.output.contains("ok      every room counts"))
+            #expect(well.said.output.contains("off     the store is not asked") && !well.said.output.contains("_"))
             try await db.write.execute(
                 """
                 INSERT INTO work_dead (id, kind, payload, attempts, created_at) VALUES (900, 'prune', '{}', 12, now())
@@ -85,13 +86,27 @@ struct CheckTests {
                 .compactMap { $0["detail"]?.string }
             #expect(
                 details == [
-                    "1 items failed for good: 900", "1 items have been ready for over ten minutes: 1",
-                    "1 items belong to workers that are gone: 2",
-                    "1 rooms whose last number is not that of their last message: 1",
+                    "1 work item has failed for good: 900", "1 work item has been ready for over ten minutes: 1",
+                    "1 work item is held by a worker that is gone: 2",
+                    "1 room counts its messages wrong: its last number is not that of its last message: 1",
                 ])
+            let names = ill.said.json?.items.compactMap { $0["name"]?.string }
+            #expect(names == ["dead_work", "late_work", "lost_leases", "room_numbers", "stuck_uploads", "objects"])
+            let told = await martlet("doctor", on: db).said.output
+            #expect(told.contains("failed  1 work item has failed for good: 900\n        -> martlet queue show ID"))
+            #expect(!told.contains("dead_work") && !told.contains("lost_leases"))
             try await PostgresWorkQueue(db: db).pause([.prune], holder: .operator, seconds: nil)
-            #expect(await martlet("doctor", on: db).said.output.contains("ok      late_work"))
+            #expect(await martlet("doctor", on: db).said.output.contains("ok      no work is late"))
         }
+    }
+
+    @Test("one is said in other words than several, and of many a few are listed")
+    func numbers() {
+        let one = DoctorCommand.judge([HealthComplaint(kind: .stuckUploads, count: 1, examples: [4])])
+        let many = DoctorCommand.judge([HealthComplaint(kind: .stuckUploads, count: 9, examples: [4, 7])])
+        #expect(one.last?.detail == "1 upload has waited for over an hour: 4")
+        #expect(many.last?.detail == "9 uploads have waited for over an hour: 4, 7, …")
+        #expect([0, 1, 2].map { noun($0, "file") } == ["files", "file", "files"])
     }
 
     @Test("the gravest failure gives the status, and a warning none")

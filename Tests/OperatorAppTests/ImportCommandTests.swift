@@ -101,11 +101,11 @@ struct ImportCommandTests {
             try await withFolder { folder in
                 let path = try folder.file("a.json", "[\(Fixture.usajobs)]")
                 let dry = await martlet("import", path, "--dry-run", on: db)
-                #expect(dry.status == 0 && dry.said.output.contains("Nothing stored (dry run): 1 records"))
+                #expect(dry.status == 0 && dry.said.output.contains("Nothing stored (dry run): 1 record in"))
                 let count: SQL = "SELECT count(*) FROM job_postings"
                 #expect(try await db.short.first(count) { try $0.get(0, as: Int.self) } == 0)
                 let run = await martlet("import", path, on: db)
-                #expect(run.said.output.contains("1 have closed and are not found by search (--renew-days 30"))
+                #expect(run.said.output.contains("1 has closed and is not found by search (--renew-days 30"))
                 let search = PostgresSearch(db: db)
                 let hidden = try await search.search(PostingSearch(q: "statistician"), after: nil, limit: 5, now: .now)
                 #expect(hidden.postings.isEmpty)
@@ -140,7 +140,7 @@ struct ImportCommandTests {
         try await withFolder { folder in
             let path = try folder.file("a.json", "[\(Fixture.usajobs)]")
             let watched = await martlet(["import", path, "--dry-run"], isWatched: true)
-            #expect(watched.said.complaints.contains("\r1 records") && watched.said.complaints.hasSuffix("\r\u{1B}[K"))
+            #expect(watched.said.complaints.contains("\r1 record,") && watched.said.complaints.hasSuffix("\r\u{1B}[K"))
             #expect(await martlet(["import", path, "--dry-run"]).said.complaints == "")
         }
     }

@@ -91,7 +91,7 @@ struct UserCommandTests {
             #expect(shown.said.json?.items.first?["refreshed_at"] == .null)
             #expect(await martlet("user", "sessions", "jane", on: db).said.output.hasPrefix("ID  KIND"))
             let ended = await martlet("user", "end-sessions", "id:\(jane.id)", on: db)
-            #expect(ended.said.output == "1 sessions of jane@example.org are ended.\n")
+            #expect(ended.said.output == "1 session of jane@example.org ended.\n")
             #expect(await martlet("user", "end-sessions", "jane", "--json", on: db).said.json?["ended"]?.number == 0)
             #expect(await martlet("user", "sessions", "jane", on: db).said.output == "There are none.\n")
             #expect(await martlet("user", "sessions", "id:999", on: db).status == 1)
@@ -114,7 +114,7 @@ struct UserCommandTests {
             }
             let counted = await erase("jane")
             #expect(counted.status == 0 && counted.said.output.hasPrefix("Nothing is changed. Of jane@example.org"))
-            #expect(counted.said.output.contains("  1 sessions\n") && !counted.said.output.contains("files"))
+            #expect(counted.said.output.contains("  1 session\n") && !counted.said.output.contains("files"))
             #expect(counted.said.complaints.contains("martlet user erase id:\(jane.id) --yes"))
             #expect(await erase("jane", "--json").said.json?["erased"] == .bool(false))
             #expect(try await PostgresUsers(db: db).find(jane.id).blocked == false)

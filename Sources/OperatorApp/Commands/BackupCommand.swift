@@ -38,7 +38,8 @@ enum BackupCommand: Command {
         tell(manifest, "\(what) \(folder.path)", seconds, context.terminal, asJSON: arguments.has("--json"))
         guard isWanted, manifest.missingCount > 0 else { return Operator.Status.success }
         for key in manifest.missing { context.terminal.warn("the store has no \(key), and a row names it") }
-        context.terminal.warn("\(manifest.missingCount) objects were missing from the store")
+        let missing = noun(manifest.missingCount, "object was", "objects were")
+        context.terminal.warn("\(manifest.missingCount) \(missing) missing from the store")
         return Operator.Status.failure
     }
 
@@ -48,8 +49,9 @@ enum BackupCommand: Command {
         guard !asJSON else { return terminal.line(manifest.json.text) }
         let (dump, objects) = (BackupRun.size(manifest.dumpBytes), BackupRun.size(manifest.objectBytes))
         terminal.line(
-            "\(what): \(manifest.tables.count) tables with \(manifest.rows) rows (\(dump)), "
-                + "\(manifest.objects) objects (\(objects)), in \(Int(seconds.rounded())) s.")
+            "\(what): \(manifest.tables.count) tables with \(manifest.rows) \(noun(manifest.rows, "row")) (\(dump)), "
+                + "\(manifest.objects) \(noun(manifest.objects, "object")) (\(objects)), "
+                + "in \(Int(seconds.rounded())) s.")
     }
 }
 

@@ -144,6 +144,8 @@ struct Finding {
     let cause: Cause
     /// What to do about it; empty when all is well.
     let remedy: String
+    /// The detail says all; the name is for programs.
+    var isSentence = false
 
     init(_ name: String, _ standing: Standing, _ detail: String, cause: Cause = .wrong, remedy: String = "") {
         self.name = name
@@ -178,8 +180,8 @@ struct Finding {
         }
         for finding in findings {
             let word = finding.standing.rawValue
-            let line = word + String(repeating: " ", count: 8 - word.count) + finding.name
-            terminal.line(finding.detail.isEmpty ? line : "\(line): \(finding.detail)")
+            let parts = (finding.isSentence ? [] : [finding.name]) + (finding.detail.isEmpty ? [] : [finding.detail])
+            terminal.line(word + String(repeating: " ", count: 8 - word.count) + parts.joined(separator: ": "))
             if !finding.remedy.isEmpty { terminal.line("        -> \(finding.remedy)") }
         }
     }

@@ -40,7 +40,7 @@ enum DatabaseCheck {
         let services = facts.connectionsMax / connectionsPerService
         if services < servicesMin {
             add(
-                .warning, "\(facts.connectionsMax) connections are enough for \(services) services",
+                .warning, "\(facts.connectionsMax) connections are enough for \(services) \(noun(services, "service"))",
                 "raise max_connections to \(connectionsPerService * servicesMin) or more, or put pgbouncer before it")
         }
         guard findings.isEmpty else { return findings }
@@ -72,6 +72,6 @@ enum DatabaseCheck {
                 "schema", .warning, "unknown here: " + unknown.joined(separator: ", "),
                 remedy: "the schema is newer than this program: bring the program up to date too")
         }
-        return Finding("schema", .good, "\(states.count) migrations applied")
+        return Finding("schema", .good, "\(states.count) \(noun(states.count, "migration")) applied")
     }
 }

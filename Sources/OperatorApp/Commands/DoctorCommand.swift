@@ -20,14 +20,9 @@ enum DoctorCommand: Command {
             var findings = judge(try await backend.health.complaints())
             if looksAtFiles {
                 let missing = try await missingObjects(backend.backup, context)
-                let keys = missing.examples.joined(separator: ", ")
-                findings.append(
-                    Finding(
-                        "objects", missing.count == 0 ? .good : .bad,
-                        missing.count == 0 ? "" : "\(missing.count) that rows name are not in the store: \(keys)",
-                        remedy: "bring them back from a backup; workers mark their files as lost meanwhile"))
+                findings.append(judge(missing.count, missing.examples))
             } else {
-                findings.append(Finding("objects", .off, "not asked for"))
+                findings.append(Self.sentence("objects", .off, "the store is not asked for its objects"))
             }
             return findings
         }
@@ -37,30 +32,76 @@ enum DoctorCommand: Command {
 
     static func judge(_ complaints: [HealthComplaint]) -> [Finding] {
         HealthComplaint.Kind.allCases.map { kind in
+            let words = words(kind)
             guard let complaint = complaints.first(where: { $0.kind == kind }) else {
-                return Finding(kind.rawValue, .good, "")
+                return sentence(kind.rawValue, .good, words.well)
             }
-            let ids = complaint.examples.map(String.init).joined(separator: ", ")
-            let (detail, remedy) = words(kind)
-            return Finding(kind.rawValue, .bad, "\(complaint.count) \(detail): \(ids)", remedy: remedy)
+            let detail = "\(complaint.count) \(noun(complaint.count, words.one, words.many))"
+            let examples = complaint.examples.map(String.init)
+            return sentence(
+                kind.rawValue, .bad, listed(detail, examples, of: Int(complaint.count)), remedy: words.remedy)
         }
     }
 
-    private static func words(_ kind: HealthComplaint.Kind) -> (detail: String, remedy: String) {
+    private static func judge(_ missing: Int, _ examples: [String]) -> Finding {
+        guard missing > 0 else { return sentence("objects", .good, "every object that a row names is in the store") }
+        let detail =
+            "\(missing) \(noun(missing, "object that rows name is", "objects that rows name are")) not in the store"
+        return sentence(
+            "objects", .bad, listed(detail, examples, of: missing),
+            remedy: "bring them back from a backup; workers mark their files as lost meanwhile")
+    }
+
+    /// The names of the findings are for programs.
+    private static func sentence(
+        _ name: String, _ standing: Finding.Standing, _ detail: String, remedy: String = ""
+    ) -> Finding {
+        var finding = Finding(name, standing, detail, remedy: remedy)
+        finding.isSentence = true
+        return finding
+    }
+
+    private static func listed(_ detail: String, _ examples: [String], of count: Int) -> String {
+        "\(detail): \(examples.joined(separator: ", "))" + (examples.count < count ? ", …" : "")
+    }
+
+    private struct Words {
+        let well: String
+        /// After the number, of one and of several.
+        let one: String
+        let many: String
+        let remedy: String
+    }
+
+    private static func words(_ kind: HealthComplaint.Kind) -> Words {
         switch kind {
         case .deadWork:
-            ("items failed for good", "martlet queue show ID says why; then martlet queue retry or let them be pruned")
+            Words(
+                well: "no work has failed for good", one: "work item has failed for good",
+                many: "work items have failed for good",
+                remedy: "martlet queue show ID says why; then martlet queue retry ID, or let them be pruned")
         case .lateWork:
-            ("items have been ready for over ten minutes", "are workers running, and enough of them? martlet queue")
+            Words(
+                well: "no work is late", one: "work item has been ready for over ten minutes",
+                many: "work items have been ready for over ten minutes",
+                remedy: "are workers running, and enough of them? martlet queue shows what waits")
         case .lostLeases:
-            ("items belong to workers that are gone", "start a worker: it takes them up again within seconds")
+            Words(
+                well: "no work is held by a worker that is gone", one: "work item is held by a worker that is gone",
+                many: "work items are held by workers that are gone",
+                remedy: "start a worker: it takes them up again within seconds")
         case .roomNumbers:
-            (
-                "rooms whose last number is not that of their last message",
-                "restore, or ask for help: no service does this"
-            )
+            Words(
+                well: "every room counts its messages right",
+                one: "room counts its messages wrong: its last number is not that of its last message",
+                many: "rooms count their messages wrong: their last numbers are not those of their last messages",
+                remedy: "restore, or ask for help: no service does this")
         case .stuckUploads:
-            ("uploads have waited for over an hour", "martlet queue --kind process_upload")
+            Words(
+                well: "no upload has waited for over an hour", one: "upload has waited for over an hour",
+                many: "uploads have waited for over an hour",
+                remedy: "are workers running, and does martlet check find the scanner? "
+                    + "martlet queue --kind process_upload shows what waits")
         }
     }
 

@@ -81,7 +81,9 @@ enum ImportCommand: Command {
             let start = ContinuousClock.now
             let line = ProgressLine(terminal)
             var importer = Importer(context: mapping, forcedFormat: format, repository: repository) { records in
-                line.show("\(ImportText.grouped(records)) records, \(ImportText.rate(records, since: start)) a second")
+                line.show(
+                    "\(ImportText.grouped(records)) \(noun(records, "record")), "
+                        + "\(ImportText.rate(records, since: start)) a second")
             }
             var reports: [FileReport] = []
             do {

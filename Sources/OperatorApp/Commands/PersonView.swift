@@ -37,7 +37,7 @@ struct PersonView {
         case .endSessions:
             let count = try await backend.people.endSessions(of: user.id)
             let fact = OrderedJSON.objectOf(["id": .integer(user.id.value), "ended": .integer(count)])
-            terminal.line(asJSON ? fact.text : "\(count) sessions of \(user.email) are ended.")
+            terminal.line(asJSON ? fact.text : "\(count) \(noun(count, "session")) of \(user.email) ended.")
         case .erase(let isMeant): try await erase(user, isMeant: isMeant)
         }
         return Operator.Status.success
@@ -65,8 +65,8 @@ struct PersonView {
         terminal.line(
             isMeant ? "id:\(user.id) is erased:" : "Nothing is changed. Of \(user.email), id:\(user.id), this would go:"
         )
-        for (name, count) in erasure.counts where count > 0 {
-            terminal.line("  \(count) \(name.replacing("_", with: " "))")
+        for (count, one, many) in erasure.words where count > 0 {
+            terminal.line("  \(count) \(noun(count, one, many))")
         }
         guard isMeant else { return terminal.warn("martlet user erase id:\(user.id) --yes does it") }
         terminal.line("Backups that were made before still have it, and workers delete the files now.")
@@ -141,6 +141,16 @@ extension Erasure {
             "sessions": Int64(sessions), "files": Int64(files), "file_bytes": fileBytes,
             "applications": Int64(applications), "alerts": Int64(alerts), "mails": Int64(mails),
             "rooms": Int64(rooms), "messages": Int64(messages), "postings_closed": Int64(postings),
+        ]
+    }
+
+    /// The same for people: how many, and the words for one and for several.
+    var words: [(count: Int64, one: String, many: String)] {
+        [
+            (Int64(sessions), "session", "sessions"), (Int64(files), "file", "files"),
+            (fileBytes, "byte of files", "bytes of files"), (Int64(applications), "application", "applications"),
+            (Int64(alerts), "alert", "alerts"), (Int64(mails), "mail", "mails"), (Int64(rooms), "room", "rooms"),
+            (Int64(messages), "message", "messages"), (Int64(postings), "posting closed", "postings closed"),
         ]
     }
 

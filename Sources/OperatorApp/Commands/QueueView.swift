@@ -95,7 +95,8 @@ struct QueueView {
             terminal.line("\(item.id)  \(item.kind), \(item.state) \(since) \(item.time.ISO8601Format())")
             let worker = item.worker.isEmpty ? "" : ", the last by \(item.worker)"
             let error = item.lastError.isEmpty ? "" : ": \(item.lastError)"
-            terminal.line("  after \(item.attempts) attempts\(worker)\(error)\n  \(item.payload)")
+            terminal.line(
+                "  after \(item.attempts) \(noun(item.attempts, "attempt"))\(worker)\(error)\n  \(item.payload)")
         }
         let missing = Set(ids).subtracting(items.map(\.id)).sorted()
         for id in missing { terminal.warn("there is no item \(id)") }
@@ -107,7 +108,7 @@ struct QueueView {
         tell("retried", count)
         guard ids.isEmpty || count == ids.count else {
             terminal.warn(
-                "only dead items can be retried, and \(ids.count - count) are not; martlet queue dead lists them")
+                "only dead items can be retried: \(count) of \(ids.count); martlet queue dead lists them")
             return Operator.Status.failure
         }
         return Operator.Status.success
@@ -167,15 +168,16 @@ struct QueueView {
                 progress.clear()
                 throw AppError(
                     .conflict,
-                    "\(left) items are left, and \(pause.kind) is paused by the \(pause.holder): martlet queue resume")
+                    "\(left) \(noun(left, "item is", "items are")) left, and \(pause.kind) is paused by the "
+                        + "\(pause.holder): martlet queue resume")
             }
             guard context.now() < deadline else {
                 progress.clear()
                 if asJSON { terminal.line(OrderedJSON.objectOf(["left": .integer(left)]).text) }
-                terminal.warn("\(left) items are left after \(Int(seconds)) s")
+                terminal.warn("\(left) \(noun(left, "item is", "items are")) left after \(Int(seconds)) s")
                 return Operator.Status.temporary
             }
-            progress.show("\(left) items left, \(running) of them running")
+            progress.show("\(left) \(noun(left, "item")) left, \(running) of them running")
             try await context.sleep(QueueCommand.lookSeconds)
         }
     }

@@ -21,7 +21,7 @@ enum UserCommand: Command {
             .init("--password-file", "FILE", "a file that holds the password; - reads standard input"),
             .init("--company", "NAME", "create: makes the company, and the new person its representative"),
             .init("--role", "ROLE", "ls: people with this role", values: roles),
-            .init("--blocked", "YES", "ls: only those who are blocked, or with no those who are not", values: yesNo),
+            .init("--blocked", "yes|no", "ls: those who are blocked, or those who are not", values: yesNo),
             .init("--find", "TEXT", "ls: a part of the e-mail address, the username or the name"),
             .init("--limit", "N", "ls: people in a page (default 50)"),
             .init("--after", "ID", "ls: the page after the one that ended with this person"),
@@ -31,6 +31,7 @@ enum UserCommand: Command {
             WHO is an e-mail address, a username, or id:NUMBER. To create somebody who is there already is no mistake;
             what is missing, the company for example, is added. To block somebody, or to set a password, ends all
             sessions.
+            show          says whether somebody may sign in; with --json all that is known of the account
             role          gives somebody the role ROLE: \(roles.joined(separator: " or "));
                           there is always an administrator left
             sessions      those that are not over; end-sessions ends them, their sockets within a second
@@ -88,7 +89,8 @@ enum UserCommand: Command {
         let late = isMeant ? try await backend.people.finishErasure(of: id) : 0
         context.terminal.warn("there is nobody with \(who), so there is nothing to erase")
         if late > 0 {
-            context.terminal.warn("\(late) texts were stored while they were erased, and are emptied now")
+            context.terminal.warn(
+                "\(late) \(noun(late, "text was", "texts were")) stored during the erasure, and emptied now")
         }
         return Operator.Status.success
     }

@@ -81,13 +81,15 @@ enum ImportText {
         let time = String(format: "%.1f", total.seconds)
         var text =
             (total.isDry ? "Nothing stored (dry run): " : "Imported ")
-            + "\(grouped(total.records)) records in \(time) s, \(grouped(Int(total.perSecond))) a second: "
+            + "\(grouped(total.records)) \(noun(total.records, "record")) in \(time) s, "
+            + "\(grouped(Int(total.perSecond))) a second: "
             + words(total.counts, total.repeated, total.refused) + "."
-        if total.skipped > 0 { text += " \(total.skipped) files skipped." }
+        if total.skipped > 0 { text += " \(total.skipped) \(noun(total.skipped, "file")) skipped." }
         if total.expired > 0 {
+            let closed = noun(total.expired, "has closed and is", "have closed and are")
             text +=
-                " \(grouped(total.expired)) have closed and are not found by search "
-                + "(--renew-days 30 republishes them)."
+                " \(grouped(total.expired)) \(closed) not found by search "
+                + "(--renew-days 30 republishes what has closed)."
         }
         return text
     }
