@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -146,5 +147,8 @@ def test_logs_name_nobody(stack: Stack, accepted: Callable, chat: Callable[..., 
     # The services' own lines are JSON, each of them.
     for process in (*stack.gateways, *stack.chats, *stack.workers):
         for line in process.log.read_text().splitlines():
-            assert {"time", "level", "service", "message"} <= set(json.loads(line)), line
+            entry = json.loads(line)
+            assert {"time", "level", "service", "message"} <= set(entry), line
+            # As in traces, and as the program is called.
+            assert entry["service"] == Path(process.command[0]).name, line
     assert not re.search(r"[\w.+-]+@example\.org", logs)

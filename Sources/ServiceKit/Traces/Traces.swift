@@ -11,8 +11,7 @@ public final class Traces: Sendable {
     init?(_ environment: inout Environment, service: String, clock: any ServiceClock, log: Log, metrics: Metrics) {
         var instance = ""
         for _ in 0..<2 { instance += String(UInt64.random(in: .min ... .max), radix: 16) }
-        let name = service.hasPrefix("martlet-") ? service : "martlet-\(service)"
-        guard let settings = TraceSettings(&environment, service: name, instance: instance) else { return nil }
+        guard let settings = TraceSettings(&environment, service: service, instance: instance) else { return nil }
         tracer = Tracer(sampler: settings.sampler, queueMax: settings.queueMax, batchMax: settings.batchMax)
         incoming = settings.incoming
         // A collector that hangs holds a thread, so it is one of its own.
