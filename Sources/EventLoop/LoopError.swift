@@ -2,6 +2,7 @@ import Cuv
 
 /// A libuv error: its code, and the sentence libuv has for it.
 public struct LoopError: Error, CustomStringConvertible, Sendable {
+    /// A negative errno of this system.
     public let code: Int32
     public let doing: String
 

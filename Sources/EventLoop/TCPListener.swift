@@ -1,8 +1,8 @@
 import Cuv
 import Foundation
 
-/// Accepts TCP connections on one loop. With `reusePort` every loop listens on the same address and the kernel spreads
-/// connections over them. On the loop's thread only.
+/// Accepts TCP connections on one loop. Every loop of a process may listen on the same address, and the kernel spreads
+/// connections over them (SO_REUSEPORT); no other process may. On the loop's thread only.
 public final class TCPListener {
     /// Connections the kernel holds before the loop takes them.
     public static let backlogMax: Int32 = 4096
@@ -13,9 +13,11 @@ public final class TCPListener {
     private let accepted: (TCPStream) -> Void
     private var open = true
 
+    /// - Parameter joins: false: nobody may be listening there, and who joins may follow. True: another listener of
+    ///   this process is there already.
     /// - Throws: `LoopError` when the address is taken, or not one of this machine.
     public init(
-        on loop: EventLoop, address: SocketAddress, reusePort: Bool = true, accepted: @escaping (TCPStream) -> Void
+        on loop: EventLoop, address: SocketAddress, joins: Bool = false, accepted: @escaping (TCPStream) -> Void
     ) throws(LoopError) {
         self.loop = loop
         self.address = address
@@ -24,12 +26,10 @@ public final class TCPListener {
         let family = address.host.contains(":") ? AF_INET6 : AF_INET
         uv_tcp_init_ex(loop.uv, handle, UInt32(family))
         do {
-            if reusePort {
-                var descriptor: Int32 = -1
-                try LoopError.check(uv_fileno(uvHandle, &descriptor), "listen on \(address)")
-                var one: Int32 = 1
-                setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &one, socklen_t(MemoryLayout<Int32>.size))
-            }
+            // Two sockets with SO_REUSEPORT share a port whichever processes of a user they are of, and without a word.
+            // The first of a process has it only once it listens, so the kernel compares it with every other, also
+            // with one on all addresses; of two processes at once, listen() is granted to one (it looks again).
+            if joins { try sharePort() }
             let bound = address.withSockaddr { uv_tcp_bind(handle, $0, 0) } ?? Int32(UV_EINVAL.rawValue)
             try LoopError.check(bound, "listen on \(address)")
             let stream = UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_stream_t.self)
@@ -38,6 +38,7 @@ public final class TCPListener {
                 Unmanaged<TCPListener>.fromOpaque(data).takeUnretainedValue().accept()
             }
             try LoopError.check(listening, "listen on \(address)")
+            if !joins { try sharePort() }
         } catch {
             closeAndFree(handle)
             open = false
@@ -58,6 +59,13 @@ public final class TCPListener {
 
     private var uvHandle: UnsafeMutablePointer<uv_handle_t> {
         UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+    }
+
+    private func sharePort() throws(LoopError) {
+        var descriptor: Int32 = -1
+        try LoopError.check(uv_fileno(uvHandle, &descriptor), "listen on \(address)")
+        var one: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &one, socklen_t(MemoryLayout<Int32>.size))
     }
 
     private func accept() {

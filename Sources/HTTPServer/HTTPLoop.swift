@@ -61,8 +61,9 @@ actor HTTPLoop {
 
     // MARK: Accepting
 
-    func listen(_ address: SocketAddress) throws -> SocketAddress {
-        let listener = try TCPListener(on: loop, address: address) { stream in self.accept(stream) }
+    /// - Parameter joins: another loop of the same server listens there already.
+    func listen(_ address: SocketAddress, joins: Bool) throws -> SocketAddress {
+        let listener = try TCPListener(on: loop, address: address, joins: joins) { stream in self.accept(stream) }
         self.listener = listener
         let tick = LoopTimer(on: loop) { self.expire() }
         tick.start(milliseconds: Self.tickMilliseconds, repeating: Self.tickMilliseconds)

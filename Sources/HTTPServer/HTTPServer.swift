@@ -3,7 +3,8 @@ import EventLoop
 /// An HTTP/1.1 server: a listener on every loop, and each connection served on the loop that accepted it.
 public final class HTTPServer: Sendable {
     let loops: [HTTPLoop]
-    private let address: SocketAddress
+    /// As it was asked for.
+    public let address: SocketAddress
 
     /// - Parameters:
     ///   - address: port 0 lets the kernel choose.
@@ -24,13 +25,13 @@ public final class HTTPServer: Sendable {
         }
     }
 
-    /// Starts to accept connections. Call once.
+    /// Starts to accept connections, alone on its address. Call once.
     /// - Returns: the address in use.
     /// - Throws: `LoopError` when the address is taken, or not one of this machine.
     public func start() async throws -> SocketAddress {
         var address = address
         do {
-            for loop in loops { address = try await loop.listen(address) }
+            for (index, loop) in loops.enumerated() { address = try await loop.listen(address, joins: index > 0) }
         } catch {
             for loop in loops { await loop.stopListening() }
             throw error

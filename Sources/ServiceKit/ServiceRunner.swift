@@ -66,7 +66,7 @@ public enum ServiceRunner {
             if let admin = settings.admin {
                 let server = AdminServer(health: context.health, metrics: context.metrics)
                     .server(loops: context.loops, address: admin)
-                _ = try await server.start()
+                _ = try await server.start(setting: "MARTLET_ADMIN_ADDRESS")
                 adminServer = server
             }
             let starting = Task { try await service.start() }

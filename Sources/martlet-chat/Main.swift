@@ -45,7 +45,8 @@ enum Main {
                 try await instance.listen(for: chat)
                 try await Startup.whenDatabaseIsThere(context) { try await chat.start() }
                 if notify { bus.start() }
-                log.info("listening", ["address": .string(try await server.start().description)])
+                let address = try await server.start(setting: "MARTLET_HTTP_ADDRESS")
+                log.info("listening", ["address": .string(address.description)])
             },
             stop: { grace in
                 await instance.passOn.drain()

@@ -46,7 +46,7 @@ enum Main {
                 if notify { bus.start() }
                 guardian.start()
                 Startup.begin(store, context)
-                let address = try await server.start()
+                let address = try await server.start(setting: "MARTLET_HTTP_ADDRESS")
                 log.info("listening", ["address": .string(address.description)])
             },
             stop: { grace in

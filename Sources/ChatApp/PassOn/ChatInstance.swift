@@ -25,7 +25,7 @@ public final class ChatInstance: Sendable {
 
     /// Listens for what others pass on, where that is configured. Once, and before the chat starts: whose row
     /// is written can be reached.
-    /// - Throws: `LoopError` when the address is taken, or not one of this machine.
+    /// - Throws: `AddressError` when the address is taken, or not one of this machine.
     public func listen(for chat: ChatService) async throws {
         guard let port = configuration.internalPort else { return }
         let listener = PassOnListener(

@@ -43,13 +43,13 @@ public final class PassOnListener: Sendable {
     }
 
     /// - Returns: the address in use.
-    /// - Throws: `LoopError` when the address is taken, or not one of this machine.
+    /// - Throws: `AddressError` when the address is taken, or not one of this machine.
     public func start() async throws -> SocketAddress {
         let server = HTTPServer(
             loops: loops, address: address,
             onError: ChatErrors(log: log).response,
             handler: { [self] in try await answer($0) })
-        let bound = try await server.start()
+        let bound = try await server.start(setting: "MARTLET_INTERNAL_ADDRESS")
         self.server.withLock { $0 = server }
         return bound
     }
