@@ -1,7 +1,6 @@
 import EventLoop
 import Foundation
 import HTTPServer
-import Synchronization
 import Testing
 
 @testable import ServiceKit
@@ -34,21 +33,6 @@ struct AddressErrorTests {
         let refused = AddressError(code: -EACCES, address: low, setting: "D")
         #expect(refused?.description == "this user may not listen on 127.0.0.1:80. Set D to a port above 1023.")
         #expect(AddressError(code: -EMFILE, address: low, setting: "E") == nil)
-        await first.drain(graceSeconds: 1)
-        await loops.stop()
-    }
-
-    @Test("a service whose admin port is taken ends with status 1, and is not started")
-    func admin() async throws {
-        let loops = LoopGroup(count: 1, name: "admin")
-        let first = server(loops, SocketAddress(host: "127.0.0.1", port: 0))
-        let address = try await first.start()
-        let starts = Mutex(0)
-        let settings = ["MARTLET_ADMIN_ADDRESS": "\(address)", "MARTLET_LOOPS": "1", "MARTLET_LOG_LEVEL": "error"]
-        let status = await ServiceRunner.run("second", environment: settings) { _, _ in
-            Service(start: { starts.withLock { $0 += 1 } }, stop: { _ in })
-        }
-        #expect(status == 1 && starts.withLock { $0 } == 0)
         await first.drain(graceSeconds: 1)
         await loops.stop()
     }
