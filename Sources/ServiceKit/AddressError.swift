@@ -35,4 +35,9 @@ extension HTTPServer {
             throw error
         }
     }
+
+    /// As `start(setting:)`, and says in the log where it listens.
+    public func start(setting: String, _ log: Log) async throws {
+        log.info("listening", ["address": .string(try await start(setting: setting).description)])
+    }
 }

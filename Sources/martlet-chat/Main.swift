@@ -45,8 +45,7 @@ enum Main {
                 try await instance.listen(for: chat)
                 try await Startup.whenDatabaseIsThere(context) { try await chat.start() }
                 if notify { bus.start() }
-                let address = try await server.start(setting: "MARTLET_HTTP_ADDRESS")
-                log.info("listening", ["address": .string(address.description)])
+                try await server.start(setting: "MARTLET_HTTP_ADDRESS", log)
             },
             stop: { grace in
                 await instance.passOn.drain()

@@ -46,8 +46,7 @@ enum Main {
                 if notify { bus.start() }
                 guardian.start()
                 Startup.begin(store, context)
-                let address = try await server.start(setting: "MARTLET_HTTP_ADDRESS")
-                log.info("listening", ["address": .string(address.description)])
+                try await server.start(setting: "MARTLET_HTTP_ADDRESS", log)
             },
             stop: { grace in
                 await server.drain(graceSeconds: grace)
