@@ -160,6 +160,15 @@ def test_what_a_profile_brings_is_reached_by_who_is_told_of_it() -> None:
     assert "TCPSocket 3310" in (ROOT / "ops/scanner").read_text()
 
 
+def test_the_operator_has_every_address_that_check_judges() -> None:
+    """What a service alone has, check would call well."""
+    operator = SERVICES["operator"]["environment"]
+    for name in ("gateway", "worker"):
+        for setting, value in SERVICES[name]["environment"].items():
+            if re.search("_URL$|_URL_FILE$|_STORE$|_CLAMD$|_MAIL_FROM$", setting):
+                assert operator.get(setting) == value, setting
+
+
 def test_the_standby_is_what_the_server_is_but_for_its_name_and_its_place() -> None:
     server, standby = dict(SERVICES["postgres"]), dict(SERVICES["standby"])
     assert standby.pop("profiles") == ["standby"]
