@@ -63,7 +63,7 @@ struct LimitTests {
 
     @Test("who does not greet in time is closed with 4408; who has greeted is not")
     func silent() async throws {
-        try await withInstances(["chat-1"], users: 1, rooms: [[1]], limits: { $0.helloSecondsMax = 1 }) {
+        try await withInstances(["chat-1"], users: 1, rooms: [[1]], limits: { $0.helloSecondsMax = 4 }) {
             instances, _ in
             let greeted = try await instances[0].client(user: 1)
             let silent = try await ChatClient(port: instances[0].port)

@@ -158,7 +158,7 @@ struct TunnelTests {
                 try await WebSocketClient.connect(port: pair.port, path: "/?to=owner")
             }
         }
-        try await withTunnels(far, limits: { $0.tunnelIdleSecondsMax = 1 }) { pair in
+        try await withTunnels(far, limits: { $0.tunnelIdleSecondsMax = 4 }) { pair in
             let client = try await WebSocketClient.connect(port: pair.port, path: "/?to=owner")
             #expect(try await client.nextText() == "hello")
             #expect(try await client.next() == .end)

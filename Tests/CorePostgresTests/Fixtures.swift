@@ -2,6 +2,7 @@ import Core
 import CorePostgres
 import Foundation
 import Postgres
+import TestSupport
 import Testing
 
 /// People and hashes for tests that need some.
@@ -95,16 +96,13 @@ struct World {
 
     /// Returns when some statement of this database waits for another's lock.
     func waitForLockWaiter(atLeast waiters: Int = 1) async throws {
-        let deadline = ContinuousClock.now + .seconds(10)
-        while ContinuousClock.now < deadline {
-            let waiting = try await count(
+        try await eventually {
+            try await count(
                 """
                 SELECT count(*) FROM pg_stat_activity
                 WHERE datname = current_database() AND wait_event_type = 'Lock'
-                """)
-            if waiting >= waiters { return }
+                """) >= waiters
         }
-        Issue.record("nobody came to wait for a lock")
     }
 
     func strings(_ sql: SQL) async throws -> [String] {

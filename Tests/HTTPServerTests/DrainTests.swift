@@ -68,7 +68,7 @@ struct DrainTests {
         }
     }
 
-    @Test("under load loses no request that a client could send", .timeLimit(.minutes(1)))
+    @Test("under load loses no request that a client could send", .timeLimit(.minutes(10)))
     func underLoad() async throws {
         try await withServer(
             loops: 2,

@@ -102,7 +102,7 @@ import Testing
             if isFirst { kill(pid, SIGSTOP) }
         }
         let slow = try scratch.request(try scratch.file("slow.pdf", Samples.slowPDF()))
-        try await withPool(probe: probe, change: { $0.deadline = .seconds(3) }) { pool in
+        try await withPool(probe: probe, change: { $0.deadline = .seconds(10) }) { pool in
             let answer = try await pool.process(slow)
             #expect(answer.rejection == .timedOut)
             let next = try await pool.process(pdf())

@@ -110,8 +110,8 @@ struct LaneTests {
 
     @Test("a read that takes too long is ended, and those beside it are not")
     func timeout() async throws {
-        try await withTestDatabase(configure: { $0.shortMilliseconds = 300 }) { db, _ in
-            let slow = Task { try await db.short.execute("SELECT pg_sleep(20)") }
+        try await withTestDatabase(configure: { $0.shortMilliseconds = 2_000 }) { db, _ in
+            let slow = Task { try await db.short.execute("SELECT pg_sleep(60)") }
             let quick = try await db.short.first("SELECT 5") { try $0.get(0, as: Int.self) }
             #expect(quick == 5)
             let error = await #expect(throws: PostgresError.self) { try await slow.value }
@@ -132,9 +132,9 @@ struct LaneTests {
             }
             #expect(try await read(db.short) == "UTC warning on 30s martlet-test/short")
             #expect(try await read(db.long) == "UTC warning on 1min martlet-test/long")
-            #expect(try await read(db.write) == "UTC warning off 5s martlet-test/write")
+            #expect(try await read(db.write) == "UTC warning off 1min martlet-test/write")
             let leased = try await db.session { try await read($0) }
-            #expect(leased == "UTC warning off 30s martlet-test/leased")
+            #expect(leased == "UTC warning off 1min martlet-test/leased")
             let plans: SQL = """
                 SELECT current_setting('plan_cache_mode') || ' ' || current_setting('enable_seqscan') || ' '
                     || current_setting('enable_hashjoin') || ' ' || current_setting('enable_bitmapscan')
@@ -207,26 +207,33 @@ struct LaneTests {
     func bounds() async throws {
         let configure: (inout PostgresConfiguration) -> Void = {
             $0.queueMax = 3
-            $0.acquireMilliseconds = 1_000
-            $0.longMilliseconds = 20_000
+            // Connecting has to fit in, too.
+            $0.acquireMilliseconds = 3_000
         }
-        try await withTestDatabase(configure: configure) { db, _ in
+        try await withTestDatabase(configure: configure) { db, test in
             try await db.long.execute("SELECT 1")
-            let answers = await withTaskGroup(of: String.self) { group in
+            let other = try test.open(configure: patient)
+            let roadblock = try await Roadblock.put(other)
+            let answers = Signal<String>()
+            await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<8 {
                     group.addTask(executorPreference: db.loops.loops[0]) {
                         do {
-                            try await db.long.execute("SELECT pg_sleep(3)")
-                            return "done"
+                            try await db.long.execute("SELECT pg_advisory_xact_lock_shared(1)")
+                            answers.send("done")
                         } catch {
-                            return "\(error)"
+                            answers.send("\(error)")
                         }
                     }
                 }
-                return await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+                group.addTask {
+                    _ = try? await answers.wait(count: 7)
+                    _ = try? await roadblock.lift()
+                }
             }
-            // All eight came in one turn: three found room, of which one was sent and two waited in vain.
-            #expect(answers == ["done": 1, "busy": 7])
+            // Three found room, of which one was sent and two waited in vain.
+            #expect(answers.values == [String](repeating: "busy", count: 7) + ["done"])
+            await other.close()
         }
     }
 
@@ -299,7 +306,7 @@ struct LaneTests {
             let limit = try await db.transaction {
                 try await $0.first("SELECT current_setting('statement_timeout')") { try $0.get(0, as: String.self) }
             }
-            #expect(limit == "30s")
+            #expect(limit == "1min")
         }
     }
 

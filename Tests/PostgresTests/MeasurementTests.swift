@@ -40,7 +40,8 @@ struct DatabaseMeasurementTests {
     func waiting() async throws {
         try await withTestDatabase(configure: { configuration in
             configuration.leasedMax = 1
-            configuration.acquireMilliseconds = 300
+            // Connecting has to fit in, and a look at who waits.
+            configuration.acquireMilliseconds = 3_000
         }) { db, _ in
             try await db.transaction { tx in
                 try await tx.execute("SELECT 1")

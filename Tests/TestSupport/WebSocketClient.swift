@@ -53,7 +53,7 @@ public final class WebSocketClient: Sendable {
         if let subprotocol { lines.append("Sec-WebSocket-Protocol: \(subprotocol)") }
         for (name, value) in headers { lines.append("\(name): \(value)") }
         client.send(raw: Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
-        try await client.wait(seconds: 10) { $0.head != nil || $0.ended }
+        try await client.wait(seconds: 90) { $0.head != nil || $0.ended }
         let head = client.head
         guard head.hasPrefix("HTTP/1.1 101") else { throw Failure(description: "no upgrade: \(head)") }
         return client

@@ -31,9 +31,16 @@ public struct TestDatabase: Sendable {
         configuration.writeMax = 2
         configuration.leasedMax = 2
         configuration.applicationName = "martlet-test"
-        // The machine is shared: a read by key that waits for a core is no failure of the test.
+        // The machine is shared: a statement that waits for a core or the disk is no failure of the test, and neither
+        // is one that waits for a lock while the test gets to where it lets go of it.
         configuration.shortMilliseconds = 30_000
         configuration.longMilliseconds = 60_000
+        configuration.writeMilliseconds = 60_000
+        configuration.leasedMilliseconds = 60_000
+        configuration.lockMilliseconds = 60_000
+        configuration.idleInTransactionMilliseconds = 300_000
+        configuration.silenceMilliseconds = 60_000
+        configuration.connectMilliseconds = 60_000
         configuration.acquireMilliseconds = 60_000
         return configuration
     }

@@ -145,7 +145,7 @@ final class Notes: Sendable {
                 _ = try await items(db)
                 return gate.waiting == 1
             }
-            try await db.write.execute("UPDATE work_items SET leased_until = now() + interval '1 second'")
+            try await db.write.execute("UPDATE work_items SET leased_until = now() + interval '20 seconds'")
             try await eventually {
                 clock.advance(seconds: Worker.renewSeconds)
                 return try await number(

@@ -98,7 +98,7 @@ struct EntryPlanTests {
                         try .compare(.company(.name), .contains("no such \(number)", ignoringCase: false)))))
         }
         let filters = try (0..<24).map(around)
-        try await withTestDatabase(configure: { $0.longMilliseconds = 10_000 }) { db, database in
+        try await withTestDatabase { db, database in
             try await EntryWorld.fill(database)
             let entries = PostgresEntries(db: db)
             for filter in [EntryFilter.all(filters), .any(filters), .not(.any(filters))] {
