@@ -57,28 +57,31 @@ struct LossTests {
     func manyTerminations() async throws {
         try await withTestDatabase(configure: patient) { db, test in
             let over = Signal<Void>()
-            try await withThrowingTaskGroup(of: Int.self) { group in
+            let answered = Signal<Int>()
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 for worker in 0..<4 {
                     group.addTask {
-                        var count = 0
                         while over.values.isEmpty {
                             do {
                                 let back = try await db.short.first("SELECT \(worker)::int") {
                                     try $0.get(0, as: Int.self)
                                 }
                                 #expect(back == worker)
-                                count += 1
+                                answered.send(worker)
                             } catch PostgresUnavailable.connectionLost {
                                 // Killed twice in a row: told, not hidden.
                             }
                         }
-                        return count
                     }
                 }
-                for _ in 0..<20 { try await test.terminate("short") }
+                for _ in 0..<20 {
+                    let before = answered.values.count
+                    try await test.terminate("short")
+                    // Each of them goes on.
+                    try await answered.wait { Set($0[before...]).count == 4 }
+                }
                 over.send(())
-                let counts = try await group.reduce(into: []) { $0.append($1) }
-                #expect(counts.allSatisfy { $0 > 0 })
+                try await group.waitForAll()
             }
         }
     }
@@ -93,7 +96,11 @@ struct LossTests {
         configuration.reconnectFirstMilliseconds = 20
         configuration.reconnectMilliseconds = 40
         let db = Database(configuration, loops: loops) { events.send($0) }
-        await #expect(throws: PostgresUnavailable.notReachable) { try await db.short.execute("SELECT 1") }
+        // Tried as often as the time allows; a busy machine may need more of it.
+        try await eventually {
+            await #expect(throws: PostgresUnavailable.notReachable) { try await db.short.execute("SELECT 1") }
+            return events.values.filter { $0.lane == "short" }.count >= 3
+        }
         await #expect(throws: PostgresUnavailable.notReachable) { try await db.write.execute("SELECT 1") }
         await #expect(throws: PostgresUnavailable.notReachable) {
             try await db.transaction { try await $0.execute("X") }
@@ -103,10 +110,8 @@ struct LossTests {
         }
         let seen = events.values
         #expect(seen.contains { $0.kind == .connectFailed && $0.lane == "short" })
-        #expect(seen.allSatisfy { !$0.reason.contains("secret") && ($0.retryMilliseconds ?? 0) <= 40 })
-        // Each lane tried several times, but not without pauses.
-        let short = seen.filter { $0.lane == "short" }.count
-        #expect(short >= 3 && short <= 40)
+        // With pauses: half of the first at least.
+        #expect(seen.allSatisfy { !$0.reason.contains("secret") && (10...40).contains($0.retryMilliseconds ?? 0) })
         await db.close()
         await loops.stop()
     }
@@ -154,9 +159,9 @@ struct LossTests {
             let other = "\(own.host ?? ""):\(own.port ?? 5432)"
             let url = test.url.replacing(other, with: "127.0.0.1:\(silence.port),\(other)")
             var configuration = try PostgresConfiguration(url: url + "?target_session_attrs=read-write")
-            // Half of it is the silent one's.
-            configuration.connectMilliseconds = 2_000
-            configuration.acquireMilliseconds = 20_000
+            // Half of it is the silent one's. The other one needs a moment, and on a busy machine more than that.
+            configuration.connectMilliseconds = 10_000
+            configuration.acquireMilliseconds = 90_000
             let events = Signal<PostgresEvent>()
             let db = Database(configuration, loops: test.loops) { events.send($0) }
             #expect(try await db.write.execute("SELECT 1") == 1)
