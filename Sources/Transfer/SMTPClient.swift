@@ -33,7 +33,7 @@ public struct SMTPClient: Sendable {
     /// For a whole mail: RFC 5321 section 4.5.3.2 allows minutes, but a work item's lease must outlive it.
     public static let sendSecondsMax = 45
     /// Servers close idle connections; an older one is not tried.
-    static let idleSecondsMax = 20
+    public static let idleSecondsMax = 20
     /// RFC 5321 section 4.5.3.1.6.
     static let lineBytesMax = 998
 
@@ -89,15 +89,17 @@ public struct SMTPClient: Sendable {
     private let offload: OffloadPool
     private let handles: CurlHandles
     private let sendSecondsMax: Int
+    private let idleSecondsMax: Int
 
     /// - Parameter offload: one thread is taken for each mail on its way.
     public init(
         _ configuration: Configuration, offload: OffloadPool, connectionsMax: Int = 8,
-        sendSecondsMax: Int = Self.sendSecondsMax
+        sendSecondsMax: Int = Self.sendSecondsMax, idleSecondsMax: Int = Self.idleSecondsMax
     ) {
         self.configuration = configuration
         self.offload = offload
         self.sendSecondsMax = sendSecondsMax
+        self.idleSecondsMax = idleSecondsMax
         handles = CurlHandles(idleMax: connectionsMax)
     }
 
@@ -138,7 +140,7 @@ public struct SMTPClient: Sendable {
         handle.set(CURLOPT_PROTOCOLS_STR, "smtp,smtps")
         handle.set(CURLOPT_CONNECTTIMEOUT, Self.connectSecondsMax)
         handle.set(CURLOPT_TIMEOUT, sendSecondsMax)
-        handle.set(CURLOPT_MAXAGE_CONN, Self.idleSecondsMax)
+        handle.set(CURLOPT_MAXAGE_CONN, idleSecondsMax)
         if let authorities = configuration.authorities { handle.set(CURLOPT_CAINFO, authorities) }
         if configuration.security == .startTLS { handle.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue)) }
         if let username = configuration.username, let password = configuration.password {

@@ -7,9 +7,10 @@ import Testing
 
 let pool = OffloadPool(name: "transfer", threads: 4, queueMax: 64)
 
-func client(_ sink: SMTPSink, secondsMax: Int = 20) throws -> SMTPClient {
+/// On a busy machine a mail may take its time, and so may the next one.
+func client(_ sink: SMTPSink, secondsMax: Int = 90) throws -> SMTPClient {
     let configuration = try #require(SMTPClient.Configuration(url: "smtp://127.0.0.1:\(sink.port)"))
-    return SMTPClient(configuration, offload: pool, sendSecondsMax: secondsMax)
+    return SMTPClient(configuration, offload: pool, sendSecondsMax: secondsMax, idleSecondsMax: 3_600)
 }
 
 @Suite struct SMTPClientTests {
