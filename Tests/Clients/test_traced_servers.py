@@ -78,7 +78,7 @@ def test_an_upload_is_one_trace_with_the_store_and_the_scan(site: Site, verdict:
     until(lambda: collector.find("S3.GetObject", trace=trace, parent=work.id), "the worker reads it")
 
     sent = b"".join(collector.bodies).decode()
-    for word in ("cat", ada.email, "Eicar", *(key.rpartition("/")[2] for key in site.bucket.keys())):
+    for word in ("cat.png", ada.email, "Eicar", *(key.rpartition("/")[2] for key in site.bucket.keys())):
         assert word not in sent, word
 
 
