@@ -74,6 +74,10 @@ public struct Operator: Sendable {
             terminal.write(Self.help)
             return words.isEmpty ? Status.usage : Status.success
         }
+        guard name != "--version" else {
+            terminal.line(Release.line(of: "martlet"))
+            return Status.success
+        }
         guard let command = Self.commands.first(where: { $0.syntax.name == name }) else {
             terminal.warn("there is no command \"\(name)\"; martlet --help lists them")
             return Status.usage
@@ -114,7 +118,8 @@ public struct Operator: Sendable {
 
             \(lines.joined(separator: "\n"))
 
-            martlet COMMAND --help says more of each. The database is the one of MARTLET_DATABASE_URL.
+            martlet COMMAND --help says more of each, martlet --version which Martlet it is.
+            The database is the one of MARTLET_DATABASE_URL.
             Exit status: 0 done, 1 failed, 64 the command line is wrong, 69 something that is needed is away,
             75 not done in time, 78 the configuration is wrong.
 

@@ -39,15 +39,18 @@ public enum ServiceRunner {
     public static let unreadySecondsMax = 5
 
     /// Reads the settings all services share, builds the service, runs it until SIGTERM or SIGINT, and stops it.
-    /// With the argument `health` it asks the one that runs instead.
-    /// - Returns: the exit status: 0, 1 when it could not start, 78 for a wrong configuration.
+    /// With the argument `health` it asks the one that runs instead; `--help` and `--version` are answered.
+    /// - Parameter summary: what the service is, in a sentence for `--help`.
+    /// - Returns: the exit status: 0, 1 when it could not start, 64 for arguments that it does not take, 78 for a wrong
+    ///   configuration.
     public static func run(
-        _ name: String, environment values: [String: String] = ProcessInfo.processInfo.environment,
+        _ name: String, _ summary: String, environment values: [String: String] = ProcessInfo.processInfo.environment,
         arguments: [String] = CommandLine.arguments,
         build: (ServiceContext, inout Environment) async throws -> Service
     ) async -> Int32 {
         var environment = Environment(values)
-        if arguments.dropFirst() == [HealthCommand.argument] { return HealthCommand.run(name, &environment) }
+        let asked = ServiceArguments(arguments.dropFirst())
+        if let status = asked.answer(name, summary, &environment) { return status }
         let sink = LogSink()
         defer { sink.flush() }
         let settings = ServiceSettings(&environment)
@@ -79,7 +82,9 @@ public enum ServiceRunner {
             do {
                 try await starting.value
                 context.health.setStarting(false)
-                log.info("started", ["admin": .string(settings.admin?.description ?? "off")])
+                log.info(
+                    "started",
+                    ["version": .string(Release.version), "admin": .string(settings.admin?.description ?? "off")])
             } catch {
                 guard starting.isCancelled else { throw error }
             }

@@ -10,7 +10,7 @@ import ServiceKit
 @main
 enum Main {
     static func main() async {
-        endProcess(await ServiceRunner.run("martlet-chat") { try build(try Startup.configuration(&$1), $0) })
+        endProcess(await ServiceRunner.run("martlet-chat", Startup.about) { try build(Startup.configuration(&$1), $0) })
     }
 
     private static func build(_ configuration: ChatConfiguration, _ context: ServiceContext) throws -> Service {

@@ -6,6 +6,9 @@ import ServiceKit
 
 /// What `main` needs besides wiring.
 enum Startup {
+    /// For `--help`.
+    static let about = "Martlet's chat: holds WebSockets and Socket.IO sessions, and passes on messages and presence."
+
     static let retrySeconds = 1.0
 
     /// Runs what begins with a look at the database, again and again until it is there: the process is alive and not

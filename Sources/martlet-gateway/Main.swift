@@ -12,7 +12,7 @@ import ServiceKit
 enum Main {
     static func main() async {
         endProcess(
-            await ServiceRunner.run("martlet-gateway") { context, environment in
+            await ServiceRunner.run("martlet-gateway", Startup.about) { context, environment in
                 let files = OffloadPool(name: "files", threads: 8, queueMax: 1024)  // An fsync holds its thread.
                 Startup.verify(&environment)
                 let opened = StoreSettings.open(&environment, files: files, for: context)

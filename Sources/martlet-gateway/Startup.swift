@@ -10,6 +10,9 @@ import ServiceKit
 
 /// What `main` needs besides wiring.
 enum Startup {
+    /// For `--help`.
+    static let about = "Answers Martlet's API: accounts, companies, postings, search, applications, files."
+
     /// A refused body is read to its end up to this size: a proxy that is cut off while it still sends tells its client
     /// that nobody is there, and not what was wrong.
     static var limits: HTTPLimits {

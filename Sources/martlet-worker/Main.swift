@@ -13,7 +13,7 @@ enum Main {
     static func main() async {
         let arguments = CommandLine.arguments
         if arguments.count > 1, arguments[1] == MediaChild.argument { MediaChild.run(arguments[2...]) }
-        endProcess(await ServiceRunner.run("martlet-worker", build: build))
+        endProcess(await ServiceRunner.run("martlet-worker", Startup.about, build: build))
     }
 
     static func build(_ context: ServiceContext, _ environment: inout Environment) async throws -> Service {

@@ -5,6 +5,9 @@ import ServiceKit
 
 /// What `main` needs besides wiring.
 enum Startup {
+    /// For `--help`.
+    static let about = "Does Martlet's background work: mail, alerts, uploaded files, clearing up."
+
     /// Values whose rules the modules know that use them: told together with all other mistakes.
     static func verify(_ environment: inout Environment) {
         for name in ["MARTLET_DATABASE_URL", "MARTLET_DATABASE_DIRECT_URL"] {

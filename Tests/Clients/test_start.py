@@ -1,6 +1,7 @@
-"""Services that may not start: each says why, in words for whoever started it, and nothing has been served."""
+"""Programs that do not serve: asked for something else, or unable to. Each says so to whoever started it."""
 
 import os
+import re
 import subprocess
 from typing import Callable
 from urllib.parse import urlsplit
@@ -58,3 +59,36 @@ def test_a_port_on_which_another_service_listens_is_not_shared(
         for _ in range(8):
             answer = requests.get(base + path, timeout=10)
             assert answer.status_code != 404, f"the {service} answers, and nobody else"
+
+
+SERVICES = ["martlet-gateway", "martlet-chat", "martlet-worker"]
+
+
+def bare(stack: Stack, program: str, *arguments: str) -> subprocess.CompletedProcess:
+    """A program without any settings: it could not serve if it tried."""
+    return subprocess.run(
+        [str(stack.binaries / program), *arguments], env={"PATH": os.environ["PATH"]}, cwd="/",
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("program", [*SERVICES, "martlet"])
+def test_a_program_says_what_it_is(stack: Stack, program: str) -> None:
+    version = bare(stack, program, "--version")
+    assert (version.returncode, version.stderr) == (0, "")
+    assert re.fullmatch(rf"{program} \d+\.\d+\.\d+(-dev)?\n", version.stdout)
+    for word in ("--help", "-h"):
+        told = bare(stack, program, word)
+        assert (told.returncode, told.stderr) == (0, "") and told.stdout.startswith(f"Usage: {program} ")
+    assert bare(stack, program, "--help").stdout.count("\n") < 25
+    if program in SERVICES:
+        for word in ("environment variables", "README", "health", "78"):
+            assert word in told.stdout
+
+
+@pytest.mark.parametrize("program", SERVICES)
+@pytest.mark.parametrize("words", [["--port", "80"], ["serve"], ["health", "--now"], ["--version", "--help"], [""]])
+def test_what_a_service_does_not_take_starts_nothing(stack: Stack, program: str, words: list[str]) -> None:
+    done = run(stack, program, *words)
+    wrong = words[-1] if words[0] in ("health", "--version") else words[0]
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr == f'{program}: it takes no "{wrong}"; {program} --help says what it takes\n'

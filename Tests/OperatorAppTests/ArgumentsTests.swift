@@ -52,6 +52,9 @@ struct ArgumentsTests {
             let wrong = await martlet([name, "--no-such-option"])
             #expect(wrong.status == 64 && wrong.said.output == "" && wrong.said.complaints.contains("--no-such-option"))
         }
+        let version = await martlet(["--version"])
+        #expect(version.status == 0 && version.said.output.wholeMatch(of: /martlet \d+\.\d+\.\d+(-dev)?\n/) != nil)
+        #expect(await martlet(["--versions"]).status == 64)
         let unknown = await martlet(["nonsense"])
         #expect(unknown.status == 64 && unknown.said.complaints.contains("nonsense"))
     }

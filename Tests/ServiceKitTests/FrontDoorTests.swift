@@ -40,7 +40,8 @@ struct FrontDoorTests {
         let address = try await server.start()
         func ask(_ address: String) async -> Int32 {
             let settings = ["MARTLET_ADMIN_ADDRESS": address]
-            return await ServiceRunner.run("asked", environment: settings, arguments: ["program", "health"]) { _, _ in
+            let words = ["program", "health"]
+            return await ServiceRunner.run("asked", "", environment: settings, arguments: words) { _, _ in
                 Service(start: {}, stop: { _ in })
             }
         }

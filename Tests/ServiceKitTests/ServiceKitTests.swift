@@ -148,7 +148,7 @@ struct InstrumentTests {
         let stops = Mutex(0)
         func run(_ start: @escaping @Sendable (ServiceContext) async throws -> Void) async -> Int32 {
             let settings = ["MARTLET_LOOPS": "1", "MARTLET_LOG_LEVEL": "error"]
-            return await ServiceRunner.run("starting", environment: settings) { context, _ in
+            return await ServiceRunner.run("starting", "", environment: settings, arguments: []) { context, _ in
                 Service(start: { try await start(context) }, stop: { _ in stops.withLock { $0 += 1 } })
             }
         }

@@ -23,6 +23,7 @@ enum CompletionCommand: Command {
 
 enum ShellCompletion {
     static func bash(_ syntaxes: [CommandSyntax]) -> String {
+        let names = syntaxes.map(\.name).joined(separator: " ")
         var cases = ""
         for syntax in syntaxes {
             var values = ""
@@ -52,7 +53,7 @@ enum ShellCompletion {
                 fi
                 COMPREPLY=()
                 if [[ "$COMP_CWORD" -eq 1 ]]; then
-                    COMPREPLY=($(compgen -W "\(syntaxes.map(\.name).joined(separator: " ")) --help" -- "$current"))
+                    COMPREPLY=($(compgen -W "\(names) --help --version" -- "$current"))
                     return
                 fi
                 local words="" known="" actions="" options=""

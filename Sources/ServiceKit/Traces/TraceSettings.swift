@@ -115,7 +115,7 @@ public struct TraceSettings: Sendable {
         _ environment: inout Environment, service: String, instance: String
     ) -> [SpanAttribute] {
         var found: [(name: String, value: String)] = [
-            ("service.name", service), ("service.namespace", "martlet"),
+            ("service.name", service), ("service.namespace", "martlet"), ("service.version", Release.version),
             ("service.instance.id", environment.value("MARTLET_INSTANCE") ?? instance),
         ]
         func put(_ name: String, _ value: String) {

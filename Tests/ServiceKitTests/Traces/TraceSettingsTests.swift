@@ -71,6 +71,7 @@ struct TraceSettingsTests {
         let plain = try Self.read([:])
         #expect(plain?.resource.contains(SpanAttribute("service.name", "martlet-x")) == true)
         #expect(plain?.resource.contains(SpanAttribute("service.instance.id", "i1")) == true)
+        #expect(plain?.resource.contains(SpanAttribute("service.version", .string(Release.version))) == true)
         for name in ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_RESOURCE_ATTRIBUTES"] {
             for text in ["hush", "=hush", "a=%hush", (0...64).map { "a\($0)=hush" }.joined(separator: ",")] {
                 #expect(Self.mistakes([name: text]).count == 1, "\(name) \(text)")
