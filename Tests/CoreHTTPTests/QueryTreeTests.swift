@@ -1,5 +1,6 @@
 import Core
 import CoreHTTP
+import Seeded
 import Testing
 
 @Suite("The query string as a tree")
@@ -87,20 +88,19 @@ struct QueryTreeTests {
 
     @Test("huge queries are refused at once")
     func huge() {
-        let clock = ContinuousClock()
         for query in [
             String(repeating: "filters[id][$in][]=1&", count: 1_000_000),
             "populate" + String(repeating: "[a]", count: 10_000) + "=1",
             "populate" + String(repeating: "[", count: 10_000),
             "populate=" + String(repeating: "a,", count: 1 << 19),
         ] {
-            var shortest = Duration.seconds(1)
-            // The shortest of a few: other tests run meanwhile.
+            var shortest = Duration.seconds(60)
+            // The shortest of a few: the first finds nothing in the caches.
             for _ in 0..<10 {
-                let time = clock.measure { #expect(throws: AppError.self) { _ = try QueryTree(query) } }
+                let time = processorTime { #expect(throws: AppError.self) { _ = try QueryTree(query) } }
                 shortest = min(shortest, time)
             }
-            #expect(shortest < .milliseconds(5), "\(query.prefix(20))")
+            #expect(shortest < .milliseconds(30), "\(query.prefix(20))")
         }
     }
 
