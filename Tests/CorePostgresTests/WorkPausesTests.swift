@@ -38,9 +38,9 @@ struct WorkPausesTests {
             let queue = PostgresWorkQueue(db: db)
             try await queue.enqueue(.prune, payload: "{}", uniqueKey: nil, runAt: nil)
             try await queue.pause([.prune], holder: .operator, seconds: nil)
-            try await queue.pause([.prune], holder: .backup, seconds: 60)
+            try await queue.pause([.prune], holder: .backup, seconds: 600)
             let state = try await queue.pauseState()
-            try await queue.pause([.prune], holder: .backup, seconds: 60)
+            try await queue.pause([.prune], holder: .backup, seconds: 600)
             #expect(try await queue.pauseState() == state, "who renews makes nobody look again")
             #expect(try await queue.resume([.prune], holder: .operator) == ["prune"])
             #expect(try await claim(queue).isEmpty)
@@ -58,23 +58,23 @@ struct WorkPausesTests {
         try await withTestDatabase { db in
             let queue = PostgresWorkQueue(db: db)
             let kinds = [WorkItem.Kind.sweepObjects, .deleteFiles]
-            let holds = await atOnce(8) { _ in try await queue.hold(kinds, holder: .backup, seconds: 60) }
+            let holds = await atOnce(8) { _ in try await queue.hold(kinds, holder: .backup, seconds: 600) }
                 .successes().compactMap(\.self)
             #expect(holds.count == 1)
             let hold = try #require(holds.first)
-            #expect(try await queue.renew(hold, seconds: 60))
+            #expect(try await queue.renew(hold, seconds: 600))
             // As if the machine had slept.
             try await db.write.execute(
                 "UPDATE work_pauses SET until = now() - interval '1 s' WHERE kind = 'delete_files'")
-            #expect(try await queue.renew(hold, seconds: 60) == false)
+            #expect(try await queue.renew(hold, seconds: 600) == false)
             try await db.write.execute("UPDATE work_pauses SET until = now() - interval '1 s'")
-            let next = try #require(try await queue.hold(kinds, holder: .backup, seconds: 60))
-            #expect(try await queue.renew(hold, seconds: 60) == false)
+            let next = try #require(try await queue.hold(kinds, holder: .backup, seconds: 600))
+            #expect(try await queue.renew(hold, seconds: 600) == false)
             #expect(try await queue.release(hold) == false)
             #expect(try await queue.pauses().map(\.kind) == ["delete_files", "sweep_objects"])
-            #expect(try await queue.hold([.deleteFiles], holder: .backup, seconds: 60) == nil)
+            #expect(try await queue.hold([.deleteFiles], holder: .backup, seconds: 600) == nil)
             #expect(try await queue.release(next))
-            #expect(try await queue.renew(next, seconds: 60) == false)
+            #expect(try await queue.renew(next, seconds: 600) == false)
             #expect(try await queue.pauses().isEmpty)
         }
     }

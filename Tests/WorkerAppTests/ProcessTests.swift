@@ -58,15 +58,15 @@ import Testing
             let first = try start(test, store: store, sink: sink) { _ in ended.add("killed") }
             victim.withLock { $0 = first.processIdentifier }
             try await MailTests().tell(db)
-            #expect(await sink.wait(for: 1, seconds: 60))
+            #expect(await sink.wait(for: 1))
             try await eventually { ended.all == ["killed"] }
             #expect(try await number(db, "SELECT count(*) FROM mails WHERE state = 'queued'") == 1)
 
             // As time would.
             try await db.write.execute("UPDATE work_items SET leased_until = now() - interval '1 second'")
             let second = try start(test, store: store, sink: sink) { ended.add("\($0)") }
-            #expect(await sink.wait(for: 2, seconds: 60))
-            try await eventually(seconds: 60) { try await items(db) == 0 }
+            #expect(await sink.wait(for: 2))
+            try await eventually { try await items(db) == 0 }
             #expect(try await number(db, "SELECT count(*) FROM mails WHERE state = 'sent'") == 1)
             #expect(Set(sink.mails.map { $0.header("Message-ID") }).count == 1 && sink.mails.count == 2)
             second.terminate()
@@ -99,7 +99,7 @@ import Testing
                         owner: owner.id
                     ).id)
             }
-            try await eventually(seconds: 60) { try await items(db) == 0 }
+            try await eventually { try await items(db) == 0 }
             let good = try await media.find(ids[0])
             #expect(good.state == .ready && good.mime == "application/pdf" && good.pageCount == 1)
             let text = try await db.write.first("SELECT text FROM media WHERE id = \(ids[0])") {
