@@ -84,7 +84,7 @@ def standing_still(site: LoneSite, table: str, database: str | None = None) -> I
     url = f"{site.stack.server_url.rpartition('/')[0]}/{name}"
     blocker = subprocess.Popen(
         ["psql", "-X", "-q", "-c", "BEGIN", "-c", f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE", "-c",
-         "SELECT pg_sleep(60)", url])
+         "SELECT pg_sleep(600)", url])
     held = f"FROM pg_locks WHERE relation = '{table}'::regclass AND mode = 'AccessExclusiveLock' AND granted"
     try:
         until(lambda: site.stack.sql(f"SELECT count(*) {held}", name) == "1", "somebody has the lock")

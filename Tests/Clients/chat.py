@@ -7,7 +7,7 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-FRAME_SECONDS_MAX = 15
+FRAME_SECONDS_MAX = 90
 
 
 class Chat:
@@ -15,7 +15,7 @@ class Chat:
 
     def __init__(self, url: str):
         self.socket: ClientConnection = connect(
-            url, subprotocols=["martlet.v1"], proxy=None, open_timeout=10,
+            url, subprotocols=["martlet.v1"], proxy=None, open_timeout=FRAME_SECONDS_MAX,
             max_queue=None,  # Or the library stops reading when frames are not taken, and a close is not seen.
         )
         assert self.socket.subprotocol == "martlet.v1"

@@ -65,6 +65,16 @@ def hasty_chat(stack: Stack) -> Iterator[str]:
     process.stop()
 
 
+@pytest.fixture(scope="session")
+def pinging_chat(stack: Stack) -> Iterator[str]:
+    """A chat that pings often, and waits for the answer of a client that is busy."""
+    times = {"MARTLET_SOCKETIO_PING_INTERVAL_MS": "300", "MARTLET_SOCKETIO_PING_TIMEOUT_MS": "60000"}
+    process, base = stack.extra_chat("pinging", times)
+    process.restart()
+    yield base
+    process.stop()
+
+
 @pytest.fixture
 def inbox(stack: Stack) -> Callable[[Person], Inbox]:
     return lambda somebody: Inbox(stack.mail_folder, somebody.email)

@@ -12,7 +12,7 @@ from stack import Stack
 
 ADDED = int(os.environ["MARTLET_COMPAT_ADDED"])  # Migrations that the release does not know.
 PAIRS = 12  # Rooms: more than there are partitions.
-ANSWER_SECONDS_MAX = 30
+ANSWER_SECONDS_MAX = 90
 ATTEMPTS_MAX = 200  # Of a send while tables are locked.
 CHANGES = 40  # Messages that one edits or deletes meanwhile.
 PACE_SECONDS = 0.05  # Between sends of one: a chat refuses who is much faster for long.

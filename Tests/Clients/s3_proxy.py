@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import socket
 import threading
 import time
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import Callable
 from urllib.parse import urlsplit
 
 import requests
+
+from stack import free_ports
 
 FORWARD_SECONDS_MAX = 60
 
@@ -32,9 +33,7 @@ class Proxy:
         # Given method and target; a status to answer with instead of asking, or None.
         self.refuse: Callable[[str, str], int | None] = lambda method, target: None
         self.server: ThreadingHTTPServer | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{self.port}"
         self.back()
 

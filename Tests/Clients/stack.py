@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,18 +16,35 @@ import requests
 from waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_SECONDS_MAX = 60  # Two cores may be shared with a build.
-STOP_SECONDS_MAX = 20
+READY_SECONDS_MAX = 180  # Two cores may be shared with a build.
+STOP_SECONDS_MAX = 60
 LOG_LINES_SHOWN = 30  # Of each process, when a test fails.
 
 
+PORT_MIN = 10_000
+given_ports: set[int] = set()
+
+
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on. All are held until all are found, so no port comes twice."""
-    with ExitStack() as held:
-        listeners = [held.enter_context(socket.socket()) for _ in range(count)]
-        for listener in listeners:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in listeners]
+    """Loopback ports that nobody listens on, none of which comes twice in a run.
+
+    They lie below those that the system gives to whoever asks for any: one of these could be a client's own by the time
+    that a service takes it, or takes it again after it was killed.
+    """
+    end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: list[int] = []
+    while len(found) < count:
+        port = secrets.randbelow(end - PORT_MIN) + PORT_MIN if end > 2 * PORT_MIN else 0
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            port = listener.getsockname()[1]
+        if port not in given_ports:
+            given_ports.add(port)
+            found.append(port)
+    return found
 
 
 class Process:

@@ -10,7 +10,7 @@ from typing import Any, Callable
 import requests
 import socketio
 
-EVENT_SECONDS_MAX = 30
+EVENT_SECONDS_MAX = 90
 
 
 class Talker:

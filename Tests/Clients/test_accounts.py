@@ -15,12 +15,11 @@ import requests
 from inbox import Inbox, text
 from people import Person, new_word
 from stack import Process, Stack, free_ports
-from waiting import until
+from waiting import AT_ONCE_SECONDS_MAX, until
 
 NewPerson = Callable[[str], Person]
 NewInbox = Callable[[Person], Inbox]
 
-SESSION_END_SECONDS_MAX = 1.0  # On every instance.
 CONFIRMED_URL = "https://app.example.org/welcome"
 
 
@@ -91,10 +90,10 @@ def test_a_forgotten_password_is_reset_by_mail_once_and_all_sessions_end(
         for old in (ada, other):
 
             def is_out(base: str = base, old: Person = old) -> bool:
-                return old.http.get(f"{base}/api/users/me", timeout=5).status_code == 401
+                return old.http.get(f"{base}/api/users/me", timeout=30).status_code == 401
 
             until(is_out, "the session has ended on every instance")
-    assert time.monotonic() - ended <= SESSION_END_SECONDS_MAX
+    assert time.monotonic() - ended <= AT_ONCE_SECONDS_MAX
     ada.ask("POST", "/api/auth/local", 400, json={"identifier": ada.email, "password": ada.password})
     ada.password = "battery staple"
     ada.sign_in()

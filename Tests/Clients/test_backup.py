@@ -115,7 +115,7 @@ def test_of_two_backups_at_once_one_is_made(site: LoneSite, ada: Person, tmp_pat
             env={**os.environ, **site.environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for number in range(4)
     ]
-    said = [each.communicate(timeout=60)[0] for each in running]
+    said = [each.communicate(timeout=180)[0] for each in running]
     # One that began after another's end is no less a backup.
     assert all((each.returncode == 0) == ("Saved to" in words) for each, words in zip(running, said)), said
     assert all("Saved to" in words or "another backup is being made" in words for words in said), said
@@ -136,7 +136,7 @@ def test_a_backup_whose_hold_is_lost_ends_and_says_so(site: LoneSite, ada: Perso
         until(lambda: (tmp_path / "b/database.dump").exists(), "it has begun")
         # As if this machine had been asleep for longer than the hold lasts.
         site.stack.sql("UPDATE work_pauses SET until = now() - interval '1 s' WHERE paused", site.database)
-        said = child.communicate(timeout=40)[0]
+        said = child.communicate(timeout=180)[0]
     assert child.returncode == 1 and "the hold on deletions was lost" in said, said
     assert (tmp_path / "b/UNFINISHED").exists()
     site.stack.sql("DROP TABLE parted", site.database)

@@ -14,7 +14,7 @@ SEED = 20261202
 MEMBERS, WRITERS, ROOMS = 60, 30, 10
 SENDS_PER_SECOND = 100
 ROUNDS = 100
-GAP_SECONDS_MAX = 1.0
+GAP_SECONDS_MAX = 5.0  # Where a listener does not come back it has no end.
 PATIENCE_SECONDS = 1.5
 PAUSED_SENDS = 600  # Acknowledged by the others while one is paused: about six seconds.
 

@@ -4,10 +4,12 @@ import json
 import re
 import struct
 import time
+from contextlib import suppress
 from typing import Any, Callable, Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from chat import Chat
 from people import Person
@@ -15,9 +17,9 @@ from stack import Stack
 from tap import Tap
 from test_bad_input import LATER
 from tokens import claims, signed
+from waiting import AT_ONCE_SECONDS_MAX
 from wire import TEXT, Wire, closing, frame
 
-REFUSED_SECONDS_MAX = 1
 BODY_BYTES_MAX = 65_536  # docs/chat-protocol.md
 HINT_BYTES_MAX = 200  # Of a NOTIFY: what is more is data, and belongs into a row.
 NewPerson = Callable[[str], Person]
@@ -46,7 +48,7 @@ def greeting_is_refused(stack: Stack, *frames: bytes) -> None:
             began = time.monotonic()
             wire.send(frames)
             assert wire.next() == ("close", 4401), "and not a word before it"
-            assert time.monotonic() - began < REFUSED_SECONDS_MAX
+            assert time.monotonic() - began < AT_ONCE_SECONDS_MAX
             wire.send(closing())
             assert wire.next() == ("end", None)
 
@@ -92,14 +94,19 @@ def test_a_token_that_was_given_back_is_refused_everywhere(stack: Stack, person:
         peer = Chat(url)
         peer.send({"type": "hello", "token": somebody.jwt})
         # Others learn of it within a second; a socket that is let in before that is closed then.
-        assert peer.closed(2 * REFUSED_SECONDS_MAX) == 4401
+        assert peer.closed(AT_ONCE_SECONDS_MAX) == 4401
 
 
 def test_a_connection_ends_with_its_token(stack: Stack, secret: str, ada: Person) -> None:
-    ends = int(time.time()) + 2
-    peer = Chat.hello(stack.chat_urls[0], signed({**claims(ada.jwt), "exp": ends}, secret))
+    for seconds in (2, 4, 8, 16, 32):  # As soon as the machine can greet within it.
+        ends = int(time.time()) + seconds
+        peer = Chat(stack.chat_urls[0])
+        peer.send({"type": "hello", "token": signed({**claims(ada.jwt), "exp": ends}, secret)})
+        with suppress(ConnectionClosed):
+            peer.wait("ready")
+            break
     assert peer.closed() == 4401
-    assert 0 <= time.time() - ends < 2 * REFUSED_SECONDS_MAX
+    assert 0 <= time.time() - ends < AT_ONCE_SECONDS_MAX
 
 
 # Strangers.

@@ -136,7 +136,7 @@ def test_mails_go_to_a_server_whose_authority_is_named(
         **os.environ, **stack.environment, "MARTLET_SMTP_URL": serve(), "MARTLET_ADMIN_ADDRESS": f"127.0.0.1:{admin}",
         "MARTLET_SMTP_CA": str(tmp_path / "nothing-there.pem")}
     done = subprocess.run(
-        [str(stack.binaries / "martlet-worker")], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=30)
+        [str(stack.binaries / "martlet-worker")], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=90)
     assert done.returncode == 78 and "MARTLET_SMTP_CA names" in done.stderr
 
 
@@ -200,7 +200,7 @@ def say(stack: Stack, program: str, settings: dict[str, str]) -> tuple[int, str]
     """The status of a program that has these settings alone, and its words."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARTLET_", "OTEL_"))}
     command = [str(stack.binaries / program), *(["check"] if program == "martlet" else [])]
-    done = subprocess.run(command, env={**kept, **settings}, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env={**kept, **settings}, cwd=ROOT, capture_output=True, text=True, timeout=90)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -253,7 +253,7 @@ def test_every_mistake_is_told_at_once_and_nothing_is_started(stack: Stack, prog
     if program == "martlet":
         command = [str(stack.binaries / program), "check", "--json"]
         json_said = subprocess.run(
-            command, env={**os.environ, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=30)
+            command, env={**os.environ, **WRONG}, cwd=ROOT, capture_output=True, text=True, timeout=90)
         findings = json.loads(json_said.stdout)
         assert all(finding["remedy"] for finding in findings if finding["state"] in ("failed", "warning")), findings
 

@@ -160,7 +160,7 @@ def test_after_applying_the_applicant_and_the_company_see_the_same(
     ada.ask("POST", "/api/auth/logout", 204)
     for gateway in stack.gateway_urls:
         for ended in (path, about):
-            until(lambda: requests.get(gateway + ended, headers=former, timeout=15).status_code == 401, "401", 2)
+            until(lambda: requests.get(gateway + ended, headers=former, timeout=15).status_code == 401, "401")
     ada.sign_in()
     assert ada.get(path) == mine
 
@@ -174,7 +174,7 @@ def test_a_cv_that_says_nothing_gets_advice(person: NewPerson, company: Person) 
     assert answer["terms"] is None and answer["advice"] == scan["advice"]
     # An upload that is refused leaves nothing to ask for.
     broken = [("files", ("cv.pdf", CV[: len(CV) // 2], "application/pdf"))]
-    error = ada.ask("POST", "/api/upload?kind=cv", 400, files=broken)["error"]
+    error = ada.refused_upload("/api/upload?kind=cv", broken)
     assert "damaged" in error["message"]
     # With an application it is looked at afterwards: then both sides read what to do.
     application = ada.apply(company.posting, CV[: len(CV) // 2])

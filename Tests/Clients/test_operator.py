@@ -3,7 +3,6 @@
 import os
 import select
 import subprocess
-import time
 from pathlib import Path
 from typing import Callable
 
@@ -101,10 +100,8 @@ def test_workers_obey_a_pause_and_a_resume_at_once(
         assert "is paused by the operator" in refused
     finally:
         stack.martlet("queue", "resume", "--kind", "process_upload")
-    begin = time.monotonic()
     assert "Nothing of it is left." in stack.martlet("queue", "drain", "--kind", "process_upload")
     assert {state(media) for media in held} == {"ready"}
-    assert time.monotonic() - begin < 15, "two seconds, and a busy machine"
 
 
 def test_the_tables_of_a_queue_are_aligned(stack: Stack) -> None:

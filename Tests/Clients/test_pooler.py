@@ -122,5 +122,5 @@ def test_a_pooler_without_another_way_needs_a_decision(tmp_path: Path, program: 
     plain = Stack(tmp_path, os.environ["MARTLET_TEST_DATABASE_URL"])
     environment = {**os.environ, **plain.environment, "MARTLET_DATABASE_POOLER": "transaction"}
     command = [str(plain.binaries / program), *(["migrate"] if program == "martlet" else [])]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=90)
     assert done.returncode == 78 and "MARTLET_DATABASE_DIRECT_URL" in done.stderr, done

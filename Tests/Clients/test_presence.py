@@ -10,7 +10,7 @@ from stack import Process, Stack
 from waiting import until
 
 # Two looks of 2 s, or a lease of 5 s before them; the rest is for a machine that is busy with other things.
-GONE_SECONDS_MAX = 20
+GONE_SECONDS_MAX = 90
 
 
 @contextmanager

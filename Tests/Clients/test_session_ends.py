@@ -10,8 +10,7 @@ from conftest import Accepted
 from people import Person
 from stack import Stack
 from talker import Talker
-
-END_SECONDS_MAX = 1.0
+from waiting import AT_ONCE_SECONDS_MAX
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +34,7 @@ def everywhere(urls: list[str], token: str) -> list[Chat]:
 def all_closed(sockets: list[Chat], since: float) -> None:
     """Each is closed, and in time. The libraries' threads take the closes while the others are waited for."""
     assert [each.closed() for each in sockets] == [4401] * len(sockets)
-    assert time.monotonic() - since < END_SECONDS_MAX
+    assert time.monotonic() - since < AT_ONCE_SECONDS_MAX
 
 
 def still_open(sockets: list[Chat], room: int) -> None:
@@ -71,7 +70,7 @@ def test_a_session_that_ends_closes_its_sockets_everywhere(
     end(stack, them.applicant)
     ended = time.monotonic()
     for talker in talkers:
-        talker.wait("disconnect", seconds=END_SECONDS_MAX)
+        talker.wait("disconnect", seconds=AT_ONCE_SECONDS_MAX)
     all_closed(sockets, ended)
     still_open(others, them.room)
     # The token opens nothing any more, anywhere.
@@ -79,7 +78,7 @@ def test_a_session_that_ends_closes_its_sockets_everywhere(
         refused = Chat(url)
         begun = time.monotonic()
         refused.send({"type": "hello", "token": them.applicant.jwt})
-        assert refused.closed() == 4401 and time.monotonic() - begun < END_SECONDS_MAX
+        assert refused.closed() == 4401 and time.monotonic() - begun < AT_ONCE_SECONDS_MAX
 
 
 def test_a_refreshed_session_keeps_its_sockets(
@@ -112,7 +111,7 @@ def test_who_is_removed_from_a_room_hears_nothing_more_of_it(
     begun = time.monotonic()
     for each in sockets:
         each.wait("left", room=them.room)
-    assert time.monotonic() - begun < END_SECONDS_MAX
+    assert time.monotonic() - begun < AT_ONCE_SECONDS_MAX
     for number, each in enumerate(others):
         each.say(them.room, f"after-{number}", "Are you there?")
         each.wait("ack", id=f"after-{number}")
@@ -131,7 +130,7 @@ def test_who_is_removed_from_a_room_hears_nothing_more_of_it(
     begun = time.monotonic()
     for each in sockets:
         assert each.wait("room")["room"]["id"] == them.room
-    assert time.monotonic() - begun < END_SECONDS_MAX
+    assert time.monotonic() - begun < AT_ONCE_SECONDS_MAX
     for each in sockets:
         bodies = [each.wait("message", room=them.room)["body"] for _ in range(1 + len(others))]
         assert bodies[1:] == ["Are you there?"] * len(others)

@@ -88,13 +88,13 @@ def test_should_close_the_connection_if_no_handshake_is_received(hasty_chat: str
 # Disconnecting.
 
 
-def test_should_disconnect_from_the_root_namespace_and_then_only_ping(hasty_chat: str, token: str) -> None:
+def test_should_disconnect_from_the_root_namespace_and_then_only_ping(pinging_chat: str, token: str) -> None:
     async def test(engine: Engine) -> None:
         socket = await engine.connected_socket(token)
         await socket.send("41")
         assert await socket.next() == "2"
 
-    by_hand(hasty_chat, test)
+    by_hand(pinging_chat, test)
 
 
 def test_should_let_a_client_come_back_to_the_namespace_it_left(base: str, token: str) -> None:

@@ -62,7 +62,7 @@ def test_what_is_two_things_is_served_as_one_or_refused(
     ada = person("ada")
     files = [("files", (name, content, said))]
     if served is None:
-        error = ada.ask("POST", "/api/upload", 400, files=files)["error"]
+        error = ada.refused_upload("/api/upload", files)
         assert error["message"].endswith((".", "image")) and ada.get("/api/upload/files") == []
         return
     file = ada.ask("POST", "/api/upload", 200, files=files)[0]

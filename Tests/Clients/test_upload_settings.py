@@ -64,7 +64,7 @@ def test_a_scanned_cv_is_read_and_said_to_be_one(ada: Person) -> None:
         return data if data["state"] == "ready" else None
 
     # A page takes some seconds where others are at work.
-    data = until(look, "the scan is read", 60)
+    data = until(look, "the scan is read")
     assert data["scanned"] is True and "scan" in data["advice"]
     assert data["resume"]["name"]["value"] == "Jake Gutierrez"
     assert {"PostgreSQL", "React"} <= {skill["value"] for skill in data["resume"]["skills"]}

@@ -12,9 +12,8 @@ from inbox import Inbox, one_click, text
 from pdf import curriculum_vitae
 from people import Person, new_word
 from stack import ROOT, Stack
-from waiting import until
+from waiting import AT_ONCE_SECONDS_MAX, until
 
-SESSION_END_SECONDS_MAX = 1.0  # Log-out acts on every instance within a second.
 
 NewPerson = Callable[[str], Person]
 
@@ -38,8 +37,8 @@ def test_an_account_lives_from_registration_to_log_out(stack: Stack, person: New
 
     ada.ask("POST", "/api/auth/logout", 204)
     ended = time.monotonic()
-    until(lambda: ada.http.get(f"{stack.base}/api/users/me", timeout=5).status_code == 401, "the session has ended")
-    assert time.monotonic() - ended <= SESSION_END_SECONDS_MAX
+    until(lambda: ada.http.get(f"{stack.base}/api/users/me", timeout=30).status_code == 401, "the session has ended")
+    assert time.monotonic() - ended <= AT_ONCE_SECONDS_MAX
     ada.sign_in()
     assert ada.get("/api/users/me")["id"] == ada.id, "only that session has ended"
 
@@ -208,7 +207,7 @@ def test_the_chat_lets_in_who_may_and_nobody_else(
     them.applicant.ask("POST", "/api/auth/logout", 204)
     ended = time.monotonic()
     assert [each.closed() for each in sockets] == [4401, 4401]
-    assert time.monotonic() - ended < 2 * SESSION_END_SECONDS_MAX
+    assert time.monotonic() - ended < AT_ONCE_SECONDS_MAX
 
 
 def test_a_fitting_posting_is_mailed_once_and_one_click_ends_it(
@@ -262,12 +261,12 @@ def test_the_chat_script_of_the_tour_talks(stack: Stack, accepted: Callable) -> 
     # It has greeted when it shows the first message of the room.
     shown = [listening.stdout.readline(), listening.stdout.readline()]
     assert "Application accepted" in shown[1]
-    speaking.communicate("Hello from a terminal\n", timeout=30)
+    speaking.communicate("Hello from a terminal\n", timeout=90)
     assert speaking.returncode == 0
     assert listening.stdout.readline() == (
         f"[{them.room} #2] user {them.representative.id}: Hello from a terminal\n"
     )
-    listening.communicate("", timeout=30)
+    listening.communicate("", timeout=90)
     refused = talk("nonsense")
-    said, _ = refused.communicate("Hello\n", timeout=30)
+    said, _ = refused.communicate("Hello\n", timeout=90)
     assert refused.returncode == 1 and said == "The server does not accept this token.\n"

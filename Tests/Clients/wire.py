@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 NAMES = {TEXT: "text", BINARY: "binary", PING: "ping", PONG: "pong"}
 MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-ANSWER_SECONDS_MAX = 30
+ANSWER_SECONDS_MAX = 90
 PIECE_BYTES_MAX = 256 * 1024
 RSV1 = 4
 masks = random.Random(6455)
