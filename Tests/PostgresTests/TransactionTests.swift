@@ -255,11 +255,11 @@ struct TransactionTests {
         try await withTestDatabase(configure: { $0.leasedMax = 1 }) { db, _ in
             try await db.session { session in
                 try await session.script(
-                    "CREATE TABLE t (id int); INSERT INTO t VALUES (1); SET statement_timeout = 77")
+                    "CREATE TABLE t (id int); INSERT INTO t VALUES (1); SET statement_timeout = '77 s'")
                 try await session.script("CREATE INDEX CONCURRENTLY t_id ON t (id)")
                 try await session.execute("SELECT pg_advisory_lock(\(5))")
                 let setting = try await session.first("SHOW statement_timeout") { try $0.get(0, as: String.self) }
-                #expect(setting == "77ms")
+                #expect(setting == "77s")
                 let error = await #expect(throws: PostgresError.self) {
                     try await session.script("INSERT INTO t VALUES (2); SELECT 1/0; INSERT INTO t VALUES (3)")
                 }
