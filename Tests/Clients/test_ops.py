@@ -281,12 +281,12 @@ def test_the_mail_catcher_keeps_mails_and_runs_none_of_their_markup(tmp_path: Pa
             with pytest.raises(smtplib.SMTPResponseException, match="552"):
                 client.sendmail("a@example.org", "b@example.org", b"x" * (11 * 1024 * 1024))
         for path in ("/", f"/mail/{files[0].name}"):
-            got = requests.get(f"http://localhost:{page}{path}", timeout=5)
+            got = requests.get(f"http://localhost:{page}{path}", timeout=30)
             assert got.status_code == 200 and "&lt;script&gt;" in got.text
             assert "<script" not in got.text and "<img" not in got.text
             assert "default-src 'none'" in got.headers["Content-Security-Policy"]
-        assert requests.get(f"http://localhost:{page}/mail/..%2Fsecret", timeout=5).status_code == 404
-        foreign = requests.get(f"http://localhost:{page}/", headers={"Host": "evil.example"}, timeout=5)
+        assert requests.get(f"http://localhost:{page}/mail/..%2Fsecret", timeout=30).status_code == 404
+        foreign = requests.get(f"http://localhost:{page}/", headers={"Host": "evil.example"}, timeout=30)
         assert foreign.status_code == 403
     finally:
         assert catcher.stop() == 0
