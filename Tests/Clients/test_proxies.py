@@ -293,8 +293,8 @@ def test_the_door_keeps_as_many_connections_as_it_needed_at_once(kind: str, tmp_
         Witness.connections, began = 0, time.monotonic()
         for _ in range(3):
             assert set(crowd.map(ask, people)) == {200}
-        # Its own looks, as above.
-        assert Witness.connections <= 4 * (time.monotonic() - began + 1) + CROWD / 10
+        # Its own looks, as above. Were none kept, there would be three hundred.
+        assert Witness.connections <= 4 * (time.monotonic() - began + 1) + CROWD / 2
 
 
 @pytest.mark.parametrize("kind", ["nginx", "haproxy", "caddy"])
