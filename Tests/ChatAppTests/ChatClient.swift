@@ -75,7 +75,7 @@ final class ChatClient: Sendable {
     }
 
     /// The next frame of this type; messages on the way are remembered.
-    func next(_ type: String, seconds: Double = 90) async throws -> Frame {
+    func next(_ type: String, seconds: Double = 300) async throws -> Frame {
         while true {
             let frame = try Frame(try await socket.nextText(seconds: seconds))
             note(frame)
@@ -85,7 +85,7 @@ final class ChatClient: Sendable {
     }
 
     /// Waits until this client has the message of a room with this seq.
-    func until(room: Int64, seq: Int64, seconds: Double = 90) async throws {
+    func until(room: Int64, seq: Int64, seconds: Double = 300) async throws {
         while last(room) < seq { _ = try await next("message", seconds: seconds) }
     }
 
@@ -105,7 +105,7 @@ final class ChatClient: Sendable {
     }
 
     /// The code of the server's close.
-    func closeCode(seconds: Double = 90) async throws -> UInt16 {
+    func closeCode(seconds: Double = 300) async throws -> UInt16 {
         while true {
             switch try await socket.next(seconds: seconds) {
             case .closed(let code, _): return code

@@ -143,7 +143,7 @@ actor RawClient {
     func reset() { stream?.reset() }
 
     /// The next answer.
-    func answer(seconds: Int = 90) async throws -> Answer {
+    func answer(seconds: Int = 300) async throws -> Answer {
         let taken = taken
         let pieces = try await received.wait(seconds: seconds) { pieces in
             Self.parse(Array(pieces.joined().dropFirst(taken))) != nil

@@ -91,7 +91,7 @@ final class SocketIOClient: Sendable {
     }
 
     /// The next packet; the server's pings are answered on the way.
-    func next(seconds: Double = 90) async throws -> Packet {
+    func next(seconds: Double = 300) async throws -> Packet {
         while true {
             let text: String
             switch try await socket.next(seconds: seconds) {

@@ -15,7 +15,7 @@ struct Roadblock: Sendable {
             try await db.transaction { tx in
                 try await tx.execute("SELECT pg_advisory_xact_lock(1)")
                 held.send(())
-                try await freed.wait(count: 1, seconds: 300)
+                try await freed.wait(count: 1, seconds: 600)
             }
         }
         try await held.wait(count: 1)

@@ -78,7 +78,7 @@ public final class SMTPSink: Sendable {
     public var connections: Int { state.withLock { $0.connections } }
 
     /// Waits until `count` mails came in all, or for `seconds`; whether they did.
-    public func wait(for count: Int, seconds: Double = 90) async -> Bool {
+    public func wait(for count: Int, seconds: Double = 300) async -> Bool {
         await withCheckedContinuation { continuation in
             let id = state.withLock { state -> Int? in
                 guard state.mails.count < count else { return nil }

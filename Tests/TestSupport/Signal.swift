@@ -31,10 +31,11 @@ public final class Signal<Value: Sendable>: Sendable {
     }
 
     /// All values, as soon as they are what is waited for.
+    /// - Parameter seconds: on a slow machine other tests may have all threads for minutes.
     /// - Throws: `TestDeadline` after so many seconds.
     @discardableResult
     public func wait(
-        seconds: Int = 90, until isMet: @escaping @Sendable ([Value]) -> Bool
+        seconds: Int = 300, until isMet: @escaping @Sendable ([Value]) -> Bool
     ) async throws -> [Value] {
         try await withCheckedThrowingContinuation { continuation in
             let key = state.withLock { state -> Int? in
@@ -53,7 +54,7 @@ public final class Signal<Value: Sendable>: Sendable {
 
     /// Waits until so many values have come.
     @discardableResult
-    public func wait(count: Int, seconds: Int = 90) async throws -> [Value] {
+    public func wait(count: Int, seconds: Int = 300) async throws -> [Value] {
         try await wait(seconds: seconds) { $0.count >= count }
     }
 }
@@ -63,7 +64,7 @@ public struct TestDeadline: Error {}
 
 /// Asks again until the answer is yes: for states of the server that nobody reports.
 /// - Throws: `TestDeadline` after so many seconds, or what `condition` throws.
-public func eventually(seconds: Int = 90, _ condition: () async throws -> Bool) async throws {
+public func eventually(seconds: Int = 300, _ condition: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(seconds)
     while true {
         if try await condition() { return }

@@ -53,7 +53,7 @@ public final class WebSocketClient: Sendable {
         if let subprotocol { lines.append("Sec-WebSocket-Protocol: \(subprotocol)") }
         for (name, value) in headers { lines.append("\(name): \(value)") }
         client.send(raw: Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8))
-        try await client.wait(seconds: 90) { $0.head != nil || $0.ended }
+        try await client.wait(seconds: 300) { $0.head != nil || $0.ended }
         let head = client.head
         guard head.hasPrefix("HTTP/1.1 101") else { throw Failure(description: "no upgrade: \(head)") }
         return client
@@ -133,12 +133,12 @@ public final class WebSocketClient: Sendable {
     // MARK: Receiving
 
     /// The next of what came, in order.
-    public func next(seconds: Double = 90) async throws -> Received {
+    public func next(seconds: Double = 300) async throws -> Received {
         try await wait(seconds: seconds) { !$0.inbox.isEmpty }
         return state.withLock { $0.inbox.removeFirst() }
     }
 
-    public func nextText(seconds: Double = 90) async throws -> String {
+    public func nextText(seconds: Double = 300) async throws -> String {
         let received = try await next(seconds: seconds)
         guard case .text(let text) = received else { throw Failure(description: "not a text but \(received)") }
         return text

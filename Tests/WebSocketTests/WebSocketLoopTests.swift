@@ -258,7 +258,7 @@ extension WebSocketLoop {
 }
 
 /// Looks again whenever the scheduler lets it, until the deadline.
-func poll(seconds: Double = 90, _ condition: () -> Bool) async throws {
+func poll(seconds: Double = 300, _ condition: () -> Bool) async throws {
     let deadline = Date().addingTimeInterval(seconds)
     while !condition() {
         guard Date() < deadline else { throw WebSocketClient.Failure(description: "not within \(seconds) s") }

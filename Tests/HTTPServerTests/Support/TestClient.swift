@@ -14,7 +14,7 @@ struct TestResponse {
 
 /// A client that sends what it is told, right or wrong. Every wait has a deadline.
 actor TestClient {
-    static let waitSecondsMax: UInt64 = 90
+    static let waitSecondsMax: UInt64 = 300
 
     nonisolated let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }

@@ -12,9 +12,18 @@ struct TestServer: Sendable {
     func connect() async throws -> TestClient { try await TestClient.connect(address, on: clients) }
 }
 
+/// Those of the server, but for the times: other tests may have all threads for as long as those are.
+let patient: HTTPLimits = {
+    var limits = HTTPLimits()
+    limits.headSecondsMax = 3_600
+    limits.bodySecondsMax = 3_600
+    limits.idleSecondsMax = 3_600
+    return limits
+}()
+
 /// Runs a server for the time of `body`, and ends it however `body` ends.
 func withServer(
-    loops: Int = 1, limits: HTTPLimits = HTTPLimits(), tracing: HTTPTracing? = nil, handler: @escaping HTTPHandler,
+    loops: Int = 1, limits: HTTPLimits = patient, tracing: HTTPTracing? = nil, handler: @escaping HTTPHandler,
     _ body: (TestServer) async throws -> Void
 ) async throws {
     let group = LoopGroup(count: loops, name: "server")
