@@ -27,8 +27,14 @@ public final class SessionGuard: Sendable {
     private let sessions: any SessionRepository
     private let clock: any ServiceClock
     private let log: Log
+    private let staleSecondsMax: Double
 
-    public init(sessions: any SessionRepository, clock: any ServiceClock, log: Log) {
+    /// - Parameter staleSecondsMax: how old its knowledge may be while tokens are taken.
+    public init(
+        sessions: any SessionRepository, clock: any ServiceClock, log: Log,
+        staleSecondsMax: Double = SessionGuard.staleSecondsMax
+    ) {
+        self.staleSecondsMax = staleSecondsMax
         self.sessions = sessions
         self.clock = clock
         self.log = log
@@ -45,7 +51,7 @@ public final class SessionGuard: Sendable {
         let (ended, fresh) = state.withLock { state in
             (
                 state.ended[session] != nil,
-                state.refreshedAt.map { now.timeIntervalSince($0) <= Self.staleSecondsMax } ?? false
+                state.refreshedAt.map { now.timeIntervalSince($0) <= staleSecondsMax } ?? false
             )
         }
         guard !ended else { throw .unauthenticated }
@@ -58,7 +64,7 @@ public final class SessionGuard: Sendable {
         return state.withLock { state in
             guard let refreshedAt = state.refreshedAt else { return "ended sessions are not loaded yet" }
             let age = now.timeIntervalSince(refreshedAt)
-            return age <= Self.staleSecondsMax ? nil : "ended sessions were last read \(Int(age)) s ago"
+            return age <= staleSecondsMax ? nil : "ended sessions were last read \(Int(age)) s ago"
         }
     }
 
