@@ -28,7 +28,7 @@ public final class TCPListener {
         do {
             // Two sockets with SO_REUSEPORT share a port whichever processes of a user they are of, and without a word.
             // The first of a process has it only once it listens, so the kernel compares it with every other, also
-            // with one on all addresses; of two processes at once, listen() is granted to one (it looks again).
+            // with one on all addresses; of two processes at once, listen() is granted to one at most (it looks again).
             if joins { try sharePort() }
             let bound = address.withSockaddr { uv_tcp_bind(handle, $0, 0) } ?? Int32(UV_EINVAL.rawValue)
             try LoopError.check(bound, "listen on \(address)")

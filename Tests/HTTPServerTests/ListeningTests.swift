@@ -89,7 +89,7 @@ struct ListeningTests {
         await clients.stop()
     }
 
-    @Test("of servers that start at once, one has the address")
+    @Test("of servers that start at once, one has the address at most, and the next that starts alone has it")
     func atOnce() async throws {
         let groups = (0..<3).map { LoopGroup(count: 2, name: "group-\($0)") }
         for _ in 0..<50 {
@@ -101,9 +101,13 @@ struct ListeningTests {
                 for rival in rivals { group.addTask { await code(of: rival) } }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            #expect(codes.count { $0 == nil } == 1)
-            #expect(codes.compactMap(\.self) == [-EADDRINUSE, -EADDRINUSE])
+            // None, where the kernel looks at two that are about to listen: each is in the other's way.
+            #expect(codes.count { $0 == nil } <= 1)
+            #expect(codes.allSatisfy { $0 == nil || $0 == -EADDRINUSE })
             for rival in rivals { await rival.drain(graceSeconds: 0) }
+            let next = server(groups[0], "127.83.0.5", port)
+            #expect(await code(of: next) == nil)
+            await next.drain(graceSeconds: 0)
         }
         for group in groups { await group.stop() }
     }

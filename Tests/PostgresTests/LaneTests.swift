@@ -110,7 +110,7 @@ struct LaneTests {
 
     @Test("a read that takes too long is ended, and those beside it are not")
     func timeout() async throws {
-        try await withTestDatabase(configure: { $0.shortMilliseconds = 2_000 }) { db, _ in
+        try await withTestDatabase(configure: { $0.shortMilliseconds = 10_000 }) { db, _ in
             let slow = Task { try await db.short.execute("SELECT pg_sleep(60)") }
             let quick = try await db.short.first("SELECT 5") { try $0.get(0, as: Int.self) }
             #expect(quick == 5)
@@ -208,7 +208,7 @@ struct LaneTests {
         let configure: (inout PostgresConfiguration) -> Void = {
             $0.queueMax = 3
             // Connecting has to fit in, too.
-            $0.acquireMilliseconds = 3_000
+            $0.acquireMilliseconds = 10_000
         }
         try await withTestDatabase(configure: configure) { db, test in
             try await db.long.execute("SELECT 1")

@@ -160,7 +160,7 @@ struct LossTests {
             let url = test.url.replacing(other, with: "127.0.0.1:\(silence.port),\(other)")
             var configuration = try PostgresConfiguration(url: url + "?target_session_attrs=read-write")
             // Half of it is the silent one's. The other one needs a moment, and on a busy machine more than that.
-            configuration.connectMilliseconds = 10_000
+            configuration.connectMilliseconds = 20_000
             configuration.acquireMilliseconds = 90_000
             let events = Signal<PostgresEvent>()
             let db = Database(configuration, loops: test.loops) { events.send($0) }

@@ -41,7 +41,7 @@ struct DatabaseMeasurementTests {
         try await withTestDatabase(configure: { configuration in
             configuration.leasedMax = 1
             // Connecting has to fit in, and a look at who waits.
-            configuration.acquireMilliseconds = 3_000
+            configuration.acquireMilliseconds = 10_000
         }) { db, _ in
             try await db.transaction { tx in
                 try await tx.execute("SELECT 1")

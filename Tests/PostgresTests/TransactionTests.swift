@@ -152,7 +152,7 @@ struct TransactionTests {
         }
         try await withTestDatabase(configure: {
             // Connecting has to fit in, too.
-            $0.acquireMilliseconds = 3_000
+            $0.acquireMilliseconds = 10_000
             $0.leasedMax = 1
         }) { db, _ in
             let release = Signal<Void>()

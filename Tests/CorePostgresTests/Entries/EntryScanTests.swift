@@ -59,7 +59,7 @@ struct EntryScanTests {
 
     @Test("what cannot be found in time is refused, if no index answers it; otherwise the database is busy")
     func timeout() async throws {
-        try await withTestDatabase(configure: { $0.longMilliseconds = 2_000 }) { db, database in
+        try await withTestDatabase(configure: { $0.longMilliseconds = 10_000 }) { db, database in
             try await EntryWorld.fill(database)
             let entries = PostgresEntries(db: db)
             let title = try EntryFilter.compare(.posting(.title), .contains("x", ignoringCase: true))
