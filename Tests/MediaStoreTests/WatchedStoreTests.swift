@@ -18,7 +18,7 @@ import Testing
             try FolderStore(root: folder.path, offload: files), health: health, metrics: metrics, clock: clock,
             log: .silent)
         store.start()
-        try await turn(clock) { clock.sleepers == 1 }
+        try await eventually { clock.sleepers == 1 }
         #expect(health.remarks().isEmpty)
         #expect(metrics.text().contains("martlet_store_up 1.0\n"))
 
@@ -27,24 +27,18 @@ import Testing
         #expect(health.problems().isEmpty && health.remarks().map(\.name) == ["store"])
         #expect(metrics.text().contains("martlet_store_up 0.0\n"))
         // What was not there before says nothing of the store.
-        try await turn(clock) { clock.sleepers == 1 }
+        clock.advance(seconds: Watch.probeSeconds)
+        try await eventually { clock.sleepers == 1 }
         #expect(store.problem != nil)
 
         try FileManager.default.moveItem(atPath: folder.path + "-away", toPath: folder.path)
         #expect(try await store.size("up/ab/key") == nil)
         #expect(store.problem != nil, "reading shows nothing: a full disk can be read")
-        try await turn(clock) { store.problem == nil }
+        clock.advance(seconds: Watch.probeSeconds)
+        try await eventually { store.problem == nil }
         #expect(health.remarks().isEmpty)
         await #expect(throws: StoreError(.badKey)) { _ = try await store.size("..") }
         #expect(store.problem == nil)
         store.stop()
-    }
-
-    /// Lets time pass until something is so.
-    private func turn(_ clock: ManualClock, until isSo: () -> Bool) async throws {
-        try await eventually {
-            clock.advance(seconds: Watch.probeSeconds)
-            return isSo()
-        }
     }
 }
